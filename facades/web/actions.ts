@@ -117,8 +117,9 @@ async function language(app: FastifyInstance, options: WebActionOptions) {
     '/req/changeLanguage',
     procedureRoute('language.change', options),
     async (request, reply) => {
-      await createCaller(await resolveContext(request, reply)).language.change(request.body)
-      return { success: true }
+      const { language } = createCaller(await resolveContext(request, reply))
+      const { redirectUri } = await language.change(request.body)
+      return isForm(request) ? reply.redirect(redirectUri, 303) : { success: true }
     },
   )
 }
@@ -219,10 +220,11 @@ export const createSignOutLink =
   }
 
 /** Redirects a form; returns the address to a script. */
-function answerSignedOut({ headers }: FastifyRequest, reply: FastifyReply, { redirectUri }: { redirectUri: string }) {
-  const isForm = isPreferred('text/html', headers.accept)
-  return isForm ? reply.redirect(redirectUri, 303) : reply.send({ success: true, redirectUri })
-}
+const answerSignedOut = (request: FastifyRequest, reply: FastifyReply, { redirectUri }: { redirectUri: string }) =>
+  isForm(request) ? reply.redirect(redirectUri, 303) : reply.send({ success: true, redirectUri })
+
+/** Returns true if a browser shows the answer as a page. */
+const isForm = ({ headers }: FastifyRequest) => isPreferred('text/html', headers.accept)
 
 type NewToken = Parameters<Api['tokens']['create']>[0]
 
@@ -286,10 +288,10 @@ function createErrorHandler(toBody: (refusal: ErrorBody) => object) {
     if (isNavigation(request)) throw thrown
     const failure = startErrorResponse(thrown, request, reply)
     const { code, message } = failure
-    const isForm = isFailedForm(failure, request)
-    if (isForm) reply.removeHeader('www-authenticate')
+    const isFailed = isFailedForm(failure, request)
+    if (isFailed) reply.removeHeader('www-authenticate')
     const body = toBody({ code, message, requestId: request.id, ...readFieldErrors(failure) })
-    return reply.code(isForm ? 200 : failure.status).send({ success: false, ...body })
+    return reply.code(isFailed ? 200 : failure.status).send({ success: false, ...body })
   }
 }
 

@@ -18,10 +18,15 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
-import type { InlineConfig, Plugin } from 'vite'
+import type { InlineConfig, Plugin, Rolldown } from 'vite'
+import { createAdminInputsPlugin, writeAdminInputs } from './admin-inputs.ts'
 
 /** Base address of the app's files. */
 export const APP_BASE = '/assets/app/'
+
+/** The sources with which the pages begin: those of the front end, and those before and after it. */
+export const entries = { app: 'main.tsx', signIn: 'sign-in/main.tsx' } as const
+export type EntryName = keyof typeof entries
 
 const root = join(import.meta.dirname, '../..')
 /** Folder of builds, unless it is read-only. */
@@ -34,6 +39,7 @@ const sources = [
   'facades/web/tokens.css',
   'facades/client',
   'facades/web/app-build.ts',
+  'facades/web/admin-inputs.ts',
   'package-lock.json',
 ]
 
@@ -96,7 +102,7 @@ export function ignoreMissing(error: NodeJS.ErrnoException): undefined {
 export const MANIFEST = '.vite/manifest.json'
 
 async function hashSources(): Promise<string> {
-  const hash = createHash('sha256').update(process.version)
+  const hash = createHash('sha256').update(process.version).update(writeAdminInputs())
   for (const file of (await Promise.all(sources.map(listFiles))).flat())
     hash.update(file).update(await readFile(join(root, file)))
   return hash.digest('hex').slice(0, 20)
@@ -137,7 +143,12 @@ async function build(target: string): Promise<void> {
 /** The configuration that the build and the development server share. */
 export async function createAppConfig(): Promise<InlineConfig> {
   const { default: react } = await import('@vitejs/plugin-react')
-  return { configFile: false, root: join(root, 'facades/web/app'), base: APP_BASE, plugins: [react()] }
+  return {
+    configFile: false,
+    root: join(root, 'facades/web/app'),
+    base: APP_BASE,
+    plugins: [react(), createAdminInputsPlugin()],
+  }
 }
 
 /** Bundles the sources; further plugins see them first. */
@@ -158,8 +169,8 @@ export async function bundle(outDir: string, more: Plugin[] = []): Promise<void>
       target: 'es2022',
       reportCompressedSize: false,
       rolldownOptions: {
-        input: join(root, 'facades/web/app/main.tsx'),
-        output: { manualChunks: (id, { getModuleInfo }) => (isNeededByEntry(id, getModuleInfo) ? 'first' : null) },
+        input: [toSource('app'), toSource('signIn')],
+        output: { codeSplitting: { groups: chunkGroups } },
       },
     },
   })
@@ -213,17 +224,30 @@ interface ModuleInfo {
   importers: readonly string[]
 }
 
-/** Returns true if the entry needs a module, which puts it into the first file. */
-function isNeededByEntry(
-  id: string,
-  infoOf: (id: string) => ModuleInfo | null,
-  seen: Set<string> = new Set(),
-): boolean {
-  if (seen.has(id)) return false
-  seen.add(id)
-  const { isEntry = false, importers = [] } = infoOf(id) ?? {}
-  return isEntry || importers.some((importer) => isNeededByEntry(importer, infoOf, seen))
+/** Returns the entries that cannot begin without a module; none for an entry itself, which no other file may run. */
+function findEntries(id: string, context: { getModuleInfo: (id: string) => ModuleInfo | null }): ReadonlySet<string> {
+  const seen = new Set([id])
+  const found = new Set<string>()
+  for (const each of seen) {
+    const { isEntry = false, importers = [] } = context.getModuleInfo(each) ?? {}
+    if (isEntry && each === id) return found
+    if (isEntry) found.add(each)
+    for (const importer of importers) seen.add(importer)
+  }
+  return found
 }
+
+const toSource = (name: EntryName) => join(root, 'facades/web/app', entries[name])
+
+/** The front end begins with a file of its own, and with what the pages before it have loaded and the browser has cached. */
+const chunkGroups: Rolldown.CodeSplittingGroup[] = [
+  {
+    name: (id, context) =>
+      !id.startsWith(dirname(toSource('signIn'))) && findEntries(id, context).has(toSource('signIn')) ? 'shared' : null,
+    priority: 1,
+  },
+  { name: (id, context) => (findEntries(id, context).has(toSource('app')) ? 'first' : null) },
+]
 
 const compress = { br: promisify(brotliCompress), gz: promisify(gzip) }
 

@@ -1,22 +1,23 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { negotiate } from '@fastify/accept-negotiator'
 import type { FastifyInstance } from 'fastify'
 import mime from 'mime'
 import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { Problem } from '../../routers/core/problems.ts'
-import { contentCodings } from '../http/asset.ts'
+import { chooseCoding } from '../http/negotiation.ts'
 import {
   APP_BASE,
   ARCHIVE_PAGE,
   buildIfChanged,
+  type EntryName,
+  entries,
   ignoreMissing,
   listBuildFolders,
   listEarlierBuilds,
   MANIFEST,
 } from './app-build.ts'
 
-/** The files that the page of the app loads first; their addresses change with the content. */
+/** The files that a page loads first; their addresses change with the content. */
 export interface AppEntry {
   script: string
   styles: string[]
@@ -26,11 +27,17 @@ export interface AppEntry {
 
 /** The source of the front end. */
 export interface AppSource {
-  entry(): Promise<AppEntry>
+  entry(name: EntryName): Promise<AppEntry>
   /** Registers the routes of its files. */
   serve(app: FastifyInstance): void
-  /** Additions to the policy of its page, by directive. */
+  /** Additions to the policy of its pages, by directive. */
   relaxations?: Readonly<Record<string, string>>
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    appSource: AppSource
+  }
 }
 
 /** The files of the built front end. */
@@ -44,7 +51,11 @@ export class AppFiles implements AppSource {
 
   /** Builds the app if its sources have changed. */
   readonly build = lazyPromise(() => buildIfChanged(this.#folders))
-  readonly entry = lazyPromise(() => this.build().then(readEntry))
+  readonly #entries = lazyPromise(() => this.build().then(readEntries))
+
+  async entry(name: EntryName): Promise<AppEntry> {
+    return (await this.#entries())[name]
+  }
 
   serve(app: FastifyInstance): void {
     serveAppFiles(app, this)
@@ -68,15 +79,18 @@ export class AppFiles implements AppSource {
 
 interface Chunk {
   file: string
-  isEntry?: boolean
   imports?: string[]
   css?: string[]
 }
 
-async function readEntry(folder: string): Promise<AppEntry> {
+async function readEntries(folder: string): Promise<Record<EntryName, AppEntry>> {
   const manifest = JSON.parse(await readFile(join(folder, MANIFEST), 'utf8')) as Record<string, Chunk>
-  const main = Object.values(manifest).find(({ isEntry }) => isEntry)
-  if (!main) throw new Error('The build of the front end has no entry.')
+  return { app: readEntry(manifest, entries.app), signIn: readEntry(manifest, entries.signIn) }
+}
+
+function readEntry(manifest: Record<string, Chunk>, source: string): AppEntry {
+  const main = manifest[source]
+  if (!main) throw new Error(`The build of the front end has no ${source}.`)
   const chunks = listReachable(manifest, main)
   const imports = chunks.map(({ file }) => file).filter((file) => file !== main.file)
   return {
@@ -86,15 +100,14 @@ async function readEntry(folder: string): Promise<AppEntry> {
   }
 }
 
-/** Lists a chunk and everything that it imports. */
-function listReachable(manifest: Record<string, Chunk>, main: Chunk): Chunk[] {
-  const found = new Set([main])
-  for (const { imports = [] } of found)
-    for (const name of imports) {
-      const chunk = manifest[name]
-      if (chunk) found.add(chunk)
-    }
-  return [...found]
+/** Lists a chunk after everything that it imports, as its styles may replace theirs. */
+function listReachable(manifest: Record<string, Chunk>, main: Chunk, seen: Set<Chunk> = new Set()): Chunk[] {
+  seen.add(main)
+  const imported = (main.imports ?? []).flatMap((name) => {
+    const chunk = manifest[name]
+    return chunk && !seen.has(chunk) ? listReachable(manifest, chunk, seen) : []
+  })
+  return [...imported, main]
 }
 
 const toAddress = (file: string) => APP_BASE + file
@@ -113,8 +126,8 @@ function serveAppFiles(app: FastifyInstance, files: AppFiles): void {
   })
 }
 
-async function readCompressed(files: AppFiles, name: string, accepted = '') {
-  const coding = negotiate(accepted, [...contentCodings])
+async function readCompressed(files: AppFiles, name: string, accepted: string | undefined) {
+  const coding = chooseCoding(accepted)
   const compressed = coding && (await files.read(name + suffixes[coding]))
   if (compressed) return { body: compressed, coding }
   const body = await files.read(name)

@@ -1,134 +1,43 @@
 import { hash } from 'node:crypto'
-import type { FastifyInstance, FastifyReply } from 'fastify'
-import { Problem } from '../../routers/core/problems.ts'
+import type { FastifyInstance } from 'fastify'
+import type { Context } from '../../routers/core/context.ts'
 import { createCaller } from '../../routers/index.ts'
-import { Asset } from '../http/asset.ts'
 import type { ContextResolver } from '../http/procedures.ts'
-import type { AppEntry, AppSource } from './app-files.ts'
+import { settingsSections } from './app/settings/sections.ts'
+import { type PageLanguage, writeDocument, writePolicy } from './document.ts'
 import { html } from './html.ts'
-import {
-  createTranslator,
-  listSiteLinks,
-  readColorScheme,
-  schemeAttribute,
-  siteFiles,
-  type Translate,
-} from './layout.ts'
-import type { SiteView } from './site.ts'
 
 /** The addresses of the front end; unknown addresses are not found. */
-const settings = ['profile', 'security', 'tokens', 'apps', 'usage', 'data', 'sessions', 'appearance']
 const admin = ['/admin', '/admin/:section', '/admin/:section/:id']
 const subjects = ['/chat', '/chat/:slug', '/rooms', '/rooms/:slug', '/settings', ...admin]
-const addresses = [...subjects, ...settings.map((section) => `/settings/${section}`)]
+const addresses = [...subjects, ...settingsSections.map((section) => `/settings/${section}`)]
 
-/** The policy allows only this origin; Trusted Types restrict code from strings to the addresses of two workers. */
-const policy: Readonly<Record<string, string>> = {
-  'default-src': "'none'",
-  'script-src': "'self'",
-  'style-src': "'self'",
+/** Additions to the policy of all pages: Trusted Types restrict code from strings to the addresses of two workers. */
+const policy = {
   'img-src': "'self' data: blob:",
-  'font-src': "'self'",
-  'connect-src': "'self'",
   // Blobs are opened PDF files.
   'frame-src': "'self' blob:",
-  'form-action': "'self'",
-  'base-uri': "'none'",
-  'frame-ancestors': "'none'",
-  'require-trusted-types-for': "'script'",
   'worker-src': "'self'",
   'trusted-types': 'import-worker search-worker',
 }
 
-const writePolicy = (relaxations: AppSource['relaxations']) =>
-  Object.entries({ ...policy, ...relaxations })
-    .map(([directive, sources]) => `${directive} ${sources}`)
-    .join('; ')
-
 /** Serves the page of the front end to signed-in people. */
-export function serveAppPage(app: FastifyInstance, resolveContext: ContextResolver, source: AppSource): void {
-  const pagePolicy = writePolicy(source.relaxations)
-  const labels = new LabelFiles()
-  app.get<{ Params: { name: string } }>('/assets/labels/:name', async (request, reply) => {
-    const asset = labels.find(request.params.name, (await resolveContext(request, reply)).services.labels)
-    return asset.send(request, reply)
-  })
+export function serveAppPage(
+  app: FastifyInstance,
+  resolveContext: ContextResolver,
+  describeLanguage: (ctx: Context) => PageLanguage,
+): void {
+  const { appSource, site } = app
+  const pagePolicy = writePolicy(policy, appSource.relaxations)
   for (const address of addresses)
     app.get(address, async (request, reply) => {
       const ctx = await resolveContext(request, reply)
       const { view } = await createCaller(ctx).pages.visit({ page: 'chat' })
       reply.headers({ 'cache-control': 'no-store', 'content-security-policy': pagePolicy })
       if (view !== 'chat') return reply.redirect(`/${view}?redirectUri=${encodeURIComponent(request.url)}`)
-      const { locale, services } = ctx
-      const translate = createTranslator(services.labels[locale as keyof typeof services.labels] ?? {})
-      const language = { locale, labels: labels.getAddress(locale, services.labels), translate }
-      return sendShell(reply, await source.entry(), language)
+      const page = { title: site.name, files: await appSource.entry('app'), body: html`<div id="app"></div>` }
+      return reply.type('text/html; charset=utf-8').send(writeDocument(reply, describeLanguage(ctx), page))
     })
-}
-
-function sendShell(
-  reply: FastifyReply,
-  { script, styles, imports }: AppEntry,
-  language: { locale: string; labels: string; translate: Translate },
-) {
-  const { brand, pageApi } = reply.server.names
-  const { site } = reply.server
-  const { locale, labels, translate } = language
-  const scheme = readColorScheme(reply.request)
-  const page = html`<!doctype html>
-<html lang="${locale.slice(0, 2)}" data-locale="${locale}" data-brand="${brand}" data-api="${pageApi}" data-labels="${labels}"${schemeAttribute(scheme)}${siteAttributes(site, listSiteLinks(translate, site))}>
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1, interactive-widget=resizes-content">
-<meta name="color-scheme" content="${scheme.supported}">
-<title>${site.name}</title>
-${styles.map((file) => html`<link rel="stylesheet" href="${file}">`)}
-${siteFiles(site)}
-${imports.map((file) => html`<link rel="modulepreload" href="${file}">`)}
-<link rel="preload" href="${labels}" as="fetch" crossorigin>
-<script type="module" src="${script}"></script>
-</head>
-<body>
-<div id="app"></div>
-</body>
-</html>
-`
-  return reply.type('text/html; charset=utf-8').send(page.text)
-}
-
-/** Writes the attributes of the site for the front end. */
-const siteAttributes = ({ name, logo }: SiteView, links: ReturnType<typeof listSiteLinks>) =>
-  html` data-site="${name}"${logo !== undefined && html` data-logo="${logo}"`} data-links="${JSON.stringify(links)}"`
-
-type LabelsByLocale = Readonly<Record<string, Readonly<Record<string, string>>>>
-
-/** The texts of each language as files, whose names change with the content. */
-class LabelFiles {
-  readonly #files = new Map<string, { name: string; asset: Asset }>()
-
-  getAddress(locale: string, all: LabelsByLocale): string {
-    return `/assets/labels/${this.#getFile(locale, all).name}`
-  }
-
-  find(name: string, all: LabelsByLocale): Asset {
-    const locale = name.slice(0, 5)
-    const file = Object.hasOwn(all, locale) ? this.#getFile(locale, all) : undefined
-    if (file?.name !== name) throw new Problem('not_found')
-    return file.asset
-  }
-
-  #getFile(locale: string, all: LabelsByLocale) {
-    const cached = this.#files.get(locale)
-    if (cached) return cached
-    const body = JSON.stringify(all[locale] ?? {})
-    const name = `${locale}-${hash('sha1', body, 'hex').slice(0, 12)}.json`
-    const file = {
-      name,
-      asset: new Asset('application/json; charset=utf-8', body, 'public, max-age=31536000, immutable'),
-    }
-    this.#files.set(locale, file)
-    return file
-  }
 }
 
 /**
@@ -140,6 +49,7 @@ const previewScript = `addEventListener('message', ({ source, data }) => {
   const { documentElement } = new DOMParser().parseFromString(data, 'text/html')
   for (const element of documentElement.querySelectorAll('script, link, meta, base, iframe, object, embed, form')) element.remove()
   document.documentElement.replaceWith(documentElement)
+  parent.postMessage('shown', '*')
 }, { once: true })`
 
 /** The policy allows only the script above; styles and pictures may be inline. */

@@ -7,30 +7,25 @@ import { toFailure } from '../http/failure.ts'
 import type { ContextResolver } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
 import { createSignOutLink } from './actions.ts'
-import type { AppSource } from './app-files.ts'
 import { serveAppPage, servePreview } from './app-page.ts'
+import { serveDiagramPage } from './diagram-page.ts'
+import { dataProtection, type PageLanguage } from './document.ts'
 import { Html, html } from './html.ts'
-import { createTranslator, dataProtection, type Page, sendPage, type Translate } from './layout.ts'
-import { connectBody } from './pages/connect.ts'
-import { invitationBody } from './pages/invitation.ts'
-import { handshakeBody, unlockBody } from './pages/keys.ts'
-import { type Arrival, loginBody, logoutBody, registerBody } from './pages/sign-in.ts'
-
-interface WebOptions {
-  resolveContext: ContextResolver
-  appSource: AppSource
-}
+import { serveLabels } from './label-files.ts'
+import { sendPage } from './layout.ts'
 
 /** Registers the pages before the sign-in, and the front end behind them. */
-export async function web(app: FastifyInstance, { resolveContext, appSource }: WebOptions) {
+export async function web(app: FastifyInstance, { resolveContext }: { resolveContext: ContextResolver }) {
   await servePictures(app, resolveContext)
   serveFiles(app, resolveContext)
-  appSource.serve(app)
-  serveAppPage(app, resolveContext, appSource)
+  app.appSource.serve(app)
+  const describeLanguage = serveLabels(app, resolveContext)
+  serveAppPage(app, resolveContext, describeLanguage)
   servePreview(app)
+  serveDiagramPage(app)
   // The earlier address of the settings.
   app.get('/profile', (_, reply) => reply.redirect('/settings'))
-  serveDataProtection(app, resolveContext)
+  serveDataProtection(app, resolveContext, describeLanguage)
 
   for (const [page, path] of Object.entries(paths)) {
     if (page === 'chat') continue
@@ -42,16 +37,13 @@ export async function web(app: FastifyInstance, { resolveContext, appSource }: W
       const target = paths[view === 'unlock' ? 'handshake' : view]
       if (target !== path || view === 'chat')
         return reply.header('cache-control', 'no-store').redirect(target + writeReturnQuery(page, request))
-      const translate = createTranslatorFor(ctx)
-      const { query, params } = request as FastifyRequest<PageRequest>
-      const content = await views[view](translate, visit, { ctx, query, params, siteName: app.site.name })
-      return sendPage(reply, translate, ctx.locale, { ...content, isSignedIn: isSignedIn(ctx) })
+      const language = describeLanguage(ctx)
+      const data = await readData[view]?.(ctx, request as FastifyRequest<ConnectRequest>)
+      const title = language.translate(titles[view]).replace(':app', () => data?.request?.name ?? '')
+      return sendPage(reply, language, { title, content: { ...visit, ...data }, isSignedIn: isSignedIn(ctx) })
     })
   }
 }
-
-const createTranslatorFor = ({ services, locale }: Context) =>
-  createTranslator(services.labels[locale as keyof typeof services.labels] ?? {})
 
 const isSignedIn = ({ callerContext }: Context) => callerContext.current.type !== 'guest'
 
@@ -66,72 +58,47 @@ const paths = {
   logout: '/logout',
 } as const
 
+/** The labels of the titles by view. */
+const titles = {
+  login: 'page.login.title',
+  register: 'page.register.title',
+  handshake: 'page.handshake.title',
+  unlock: 'page.unlock.title',
+  connect: 'page.connect.title',
+  invitation: 'page.invitation.title',
+  logout: 'page.logout.title',
+} as const
+
 /** Returns the query that leads back to the consent page, to which an app sent the person. */
 const writeReturnQuery = (page: string, { url }: FastifyRequest) =>
   page === 'connect' ? `?redirectUri=${encodeURIComponent(url)}` : ''
 
-interface PageRequest {
-  Querystring: Arrival & { redirectUrl?: string }
+interface ConnectRequest {
+  Querystring: { redirectUrl?: string }
   Params: { connectRequest?: string }
 }
 
-type Visit = Awaited<ReturnType<Api['pages']['visit']>>
-type PageContent = Omit<Page, 'isSignedIn'>
-interface PageContext {
-  ctx: Context
-  siteName: string
-  query: PageRequest['Querystring']
-  params: PageRequest['Params']
-}
-type Write = (translate: Translate, visit: Visit, context: PageContext) => PageContent | Promise<PageContent>
-
-/** Page contents by view. */
-const views: Record<Exclude<Visit['view'], 'chat'>, Write> = {
-  login: (translate, { login: ways, baseUrl }, { query: arrival, siteName }) => ({
-    title: translate('page.login.title'),
-    module: 'login',
-    body: loginBody(translate, { ways, arrival, baseUrl, siteName }),
-  }),
-  async register(translate, _, { ctx, query }) {
-    const policy = await readLatestPolicy(ctx)
-    const { announcementBody } = await importAnnouncements()
-    return {
-      title: translate('page.register.title'),
-      body: registerBody(translate, query, policy && announcementBody(policy)),
-    }
-  },
-  async handshake(translate, { mayPaste: canPaste, isPasskeyRestricted: isRestricted }, { ctx }) {
-    const policy = await readLatestPolicy(ctx)
-    const { announcementBody } = await importAnnouncements()
-    const content = policy && { ...policy, body: announcementBody(policy) }
-    const body = handshakeBody(translate, { canPaste, isRestricted }, content)
-    return { title: translate('page.handshake.title'), module: 'handshake', body }
-  },
-  unlock: (translate, { mayPaste: canPaste }) => ({
-    title: translate('page.unlock.title'),
-    module: 'unlock',
-    body: unlockBody(translate, canPaste),
-  }),
-  async connect(translate, { mayPaste: canPaste }, { ctx, query: { redirectUrl }, params: { connectRequest = '' } }) {
-    const request = await createCaller(ctx).consentPage.asked({ connectRequest, redirectUrl })
-    return {
-      title: translate('page.connect.title').replace(':app', () => request.name),
-      module: 'connect',
-      body: connectBody(translate, request, canPaste),
-    }
-  },
-  invitation: (translate) => ({
-    title: translate('page.invitation.title'),
-    module: 'invitation',
-    body: invitationBody(translate),
-  }),
-  logout: (translate) => ({ title: translate('page.logout.title'), module: 'logout', body: logoutBody(translate) }),
+interface PageData {
+  /** The newest policy, which the first keys accept. */
+  policy?: Awaited<ReturnType<Api['announcements']['latestPolicy']>> | undefined
+  /** What an app requests. */
+  request?: Awaited<ReturnType<Api['consentPage']['asked']>>
 }
 
-/** Markdown support is loaded with the first page that needs it. */
-const importAnnouncements = () => import('./pages/announcements.ts')
+type ReadData = (ctx: Context, request: FastifyRequest<ConnectRequest>) => Promise<PageData>
 
-const readLatestPolicy = (ctx: Context) => catchMissing(createCaller(ctx).announcements.latestPolicy())
+const readPolicy: ReadData = async (ctx) => ({
+  policy: await catchMissing(createCaller(ctx).announcements.latestPolicy()),
+})
+
+/** Reads the data of a page by its view. */
+const readData: Partial<Record<string, ReadData>> = {
+  register: readPolicy,
+  handshake: readPolicy,
+  async connect(ctx, { query: { redirectUrl }, params: { connectRequest = '' } }) {
+    return { request: await createCaller(ctx).consentPage.asked({ connectRequest, redirectUrl }) }
+  },
+}
 
 /** Returns undefined for an announcement that does not exist, or lacks its text. */
 const catchMissing = <T>(reading: Promise<T>): Promise<T | undefined> =>
@@ -141,16 +108,24 @@ const catchMissing = <T>(reading: Promise<T>): Promise<T | undefined> =>
   })
 
 /** Serves the operator's privacy notice, which is a label of HTML. */
-function serveDataProtection(app: FastifyInstance, resolveContext: ContextResolver): void {
+function serveDataProtection(
+  app: FastifyInstance,
+  resolveContext: ContextResolver,
+  describeLanguage: (ctx: Context) => PageLanguage,
+): void {
   app.get(dataProtection.path, async (request, reply) => {
     const ctx = await resolveContext(request, reply)
-    const translate = createTranslatorFor(ctx)
+    const { locale, translate } = describeLanguage(ctx)
     if (!dataProtection.exists(translate)) throw new Problem('not_found')
-    return sendPage(reply, translate, ctx.locale, {
-      title: translate('page.dataProtection'),
-      body: html`<div class="prose">${new Html(translate(dataProtection.label))}</div>`,
-      isSignedIn: isSignedIn(ctx),
-    })
+    return sendPage(
+      reply,
+      { locale, translate },
+      {
+        title: translate('page.dataProtection'),
+        content: html`<div class="prose">${new Html(translate(dataProtection.label))}</div>`,
+        isSignedIn: isSignedIn(ctx),
+      },
+    )
   })
 }
 

@@ -22,6 +22,8 @@ export interface Site {
   name: string
   logo: Logo | undefined
   accent: AccentColors | undefined
+  /** True if models name chats. */
+  hasTitles: boolean
   /** External links by topic. */
   links: Record<'imprint' | 'privacy' | 'help', string | undefined>
   /** The contact for vulnerability reports, and its expiry. */
@@ -29,7 +31,7 @@ export interface Site {
 }
 
 /** The site for pages, with file addresses that change with the content. */
-export interface SiteView extends Pick<Site, 'name' | 'links'> {
+export interface SiteView extends Pick<Site, 'name' | 'links' | 'hasTitles'> {
   logo: string | undefined
   style: string | undefined
 }
@@ -43,9 +45,15 @@ declare module 'fastify' {
 const FOREVER = 'public, max-age=31536000, immutable'
 
 /** Serves logo and colours, and makes them available to all pages. */
-export function serveSite(app: FastifyInstance, { name, links, logo, accent, security }: Site): void {
+export function serveSite(app: FastifyInstance, { name, links, logo, accent, hasTitles, security }: Site): void {
   const style = accent && writeStyle(accent)
-  const view = { name, links, logo: logo && toLogoAddress(logo), style: style && `/assets/site-${hashBody(style)}.css` }
+  const view = {
+    name,
+    links,
+    hasTitles,
+    logo: logo && toLogoAddress(logo),
+    style: style && `/assets/site-${hashBody(style)}.css`,
+  }
   app.decorate('site', view)
   if (security) serveSecurityText(app, security)
   if (view.style && style) {

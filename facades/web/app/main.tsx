@@ -1,3 +1,4 @@
+import './app.css'
 import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
 import { StrictMode } from 'react'
@@ -6,7 +7,6 @@ import { router } from './routes.tsx'
 import { queryClient } from './shared/api/client.ts'
 import { storeLinkSecret } from './shared/link-secret.ts'
 import { loadLabels } from './shared/text/labels.ts'
-import './app.css'
 
 storeLinkSecret()
 

@@ -71,15 +71,22 @@ const admin = createRoute({
   },
 })
 
+/** The filters of a list in the administration, which each list reads for itself. */
+type AdminSearch = Record<string, string | number>
+
+const readAdminSearch = (search: AdminSearch): AdminSearch => search
+
 const adminSection = createRoute({
   getParentRoute: () => rootRoute,
   path: '/admin/$section',
+  validateSearch: readAdminSearch,
   component: () => <AdminPage {...adminSection.useParams()} />,
 })
 
 const adminRecord = createRoute({
   getParentRoute: () => rootRoute,
   path: '/admin/$section/$id',
+  validateSearch: readAdminSearch,
   component: () => <AdminPage {...adminRecord.useParams()} />,
 })
 

@@ -1,5 +1,4 @@
 import type { KeychainKey } from './crypto/wrapping.ts'
-import { PageError } from './errors.ts'
 
 /** Identifies the owner of a key: the text changes with the account and with its public key. */
 type Owner = string
@@ -15,12 +14,11 @@ const [database, store, slot] = ['svc', 'keys', 'passkey']
 const OPEN_TIMEOUT_MS = 10_000
 
 /** The store of this browser cannot be opened, or its content is damaged. */
-export class KeyStoreFailure extends PageError {
+export class KeyStoreFailure extends Error {
   override readonly name = 'KeyStoreFailure'
 
   constructor(cause?: unknown) {
-    super('page.keystore.damaged')
-    this.cause = cause
+    super('The store for keys cannot be read.', { cause })
   }
 }
 

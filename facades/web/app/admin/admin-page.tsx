@@ -1,13 +1,15 @@
 import { Link } from '@tanstack/react-router'
 import { type ComponentType, lazy, Suspense } from 'react'
+import { FreshSessionDialog } from '../shared/fresh-session.tsx'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
+import { MessagePage } from '../shared/ui/message-page.tsx'
+import { Page } from '../shared/ui/page.tsx'
 import { PageHead, usePageTitle } from '../shared/ui/page-head.tsx'
+import { Skeleton } from '../shared/ui/skeleton.tsx'
+import styles from './admin-page.module.css'
 import { useLiveRecords } from './admin-queries.ts'
-import { FreshSessionDialog } from './fresh-session.tsx'
 import { isSection, type SectionName, sections } from './sections.ts'
-import '../shared/ui/sections.css'
-import './admin.css'
 
 /** The id of a record in the address; without one, a section shows its list. */
 interface SectionProps {
@@ -43,32 +45,32 @@ function AdminSection({ section, id }: { section: SectionName } & SectionProps) 
   usePageTitle(t(sections[section]))
   useLiveRecords()
   return (
-    <main id="main" className="sections-page admin">
+    <Page className={styles.admin}>
       <PageHead>
         <h1>
           {id === undefined ? (
             t(sections[section])
           ) : (
-            <Link to="/admin/$section" params={{ section }}>
+            <Link to="/admin/$section" params={{ section }} className={styles.title}>
               {t(sections[section])}
             </Link>
           )}
         </h1>
       </PageHead>
-      <div className="admin-body">
-        <Suspense fallback={<div className="admin-waiting" aria-busy="true" />}>
+      <div className={styles.body}>
+        <Suspense fallback={<Skeleton />}>
           <Content id={id} key={`${section} ${id}`} />
         </Suspense>
       </div>
       <FreshSessionDialog />
-    </main>
+    </Page>
   )
 }
 
 const NothingHere = () => (
-  <main id="main" className="failure">
+  <MessagePage>
     <h1>{t('page.notFound.title')}</h1>
     <p>{t('app.error.not_found')}</p>
     <Link to="/chat">{t('app.chats')}</Link>
-  </main>
+  </MessagePage>
 )

@@ -1,12 +1,12 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { SvcError } from '../../../client/index.ts'
 import { queryClient } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
+import { withFreshSession } from '../shared/fresh-session.tsx'
 import { followChanges } from '../shared/live.ts'
 import { hasLabel, t } from '../shared/text/labels.ts'
-import { withFreshSession } from './fresh-session.tsx'
 
 /** The first element of the query keys of records, whose changes a stream reports. */
 const RECORDS = 'admin records'
@@ -31,7 +31,7 @@ const useQueryWithLogin = <Data>(queryKey: readonly unknown[], read: ReadData<Da
     queryFn: ({ signal }) => withFreshSession(() => read(signal)),
     refetchInterval,
     // The rows of the last page stay while the next page loads.
-    placeholderData: keepPreviousData as never,
+    placeholderData: (previous) => previous,
   })
 
 /** Reads all pages of a list. */

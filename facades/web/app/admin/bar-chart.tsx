@@ -1,4 +1,4 @@
-const HEIGHT = 100
+import { CHART_HEIGHT, DayChart } from '../shared/ui/day-chart.tsx'
 
 interface Bar {
   name: string
@@ -17,26 +17,15 @@ interface BarChartProps {
 export function BarChart({ bars, label }: BarChartProps) {
   const max = Math.max(1, ...bars.map(({ value }) => value))
   return (
-    <figure className="day-chart bar-chart">
-      <svg
-        viewBox={`0 0 ${Math.max(1, bars.length)} ${HEIGHT}`}
-        preserveAspectRatio="none"
-        role="img"
-        aria-label={label}
-      >
-        {bars.map(({ name, value, text }, index) => {
-          const height = (value / max) * HEIGHT
-          return (
-            <rect key={name} x={index + 0.1} y={HEIGHT - height} width={0.8} height={height}>
-              <title>{`${name}: ${text}`}</title>
-            </rect>
-          )
-        })}
-      </svg>
-      <p className="axis">
-        <span>{bars[0]?.name}</span>
-        <span>{bars.at(-1)?.name}</span>
-      </p>
-    </figure>
+    <DayChart
+      label={label}
+      width={Math.max(1, bars.length)}
+      bars={bars.map(({ name, value, text }, index) => {
+        const height = (value / max) * CHART_HEIGHT
+        return { key: name, title: `${name}: ${text}`, x: index + 0.1, y: CHART_HEIGHT - height, height }
+      })}
+      first={bars[0]?.name}
+      last={bars.at(-1)?.name}
+    />
   )
 }

@@ -1,6 +1,6 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
 
-type Filters = Readonly<Record<string, string>>
+export type Filters = Readonly<Record<string, string>>
 
 /** Keeps the filters of a list in the address. A changed filter returns to the first page. */
 export function useFilters() {
@@ -11,7 +11,7 @@ export function useFilters() {
     const { page: _, ...others } = filters
     const entries = Object.entries({ ...others, ...changes }).filter(([, value]) => value !== '')
     const search = Object.fromEntries(entries.map(([name, value]) => [name, toSearchValue(value)]))
-    void navigate({ to: '.', search: search as never, replace: true })
+    void navigate({ to: '.', search, replace: true })
   }
   return { filters, setFilters }
 }

@@ -1,31 +1,34 @@
-import { type FormEvent, type ReactNode, useId, useState } from 'react'
-import { InputError } from '../shared/api/error-text.ts'
+import { type FormEvent, type ReactNode, useState } from 'react'
 import { Markdown } from '../shared/markdown/markdown.tsx'
 import { t } from '../shared/text/labels.ts'
+import { Button, type ButtonKind } from '../shared/ui/button.tsx'
+import { Choice } from '../shared/ui/choice.tsx'
+import { LabelledField } from '../shared/ui/field.tsx'
+import { Select, TextArea } from '../shared/ui/input.tsx'
+import styles from './form-fields.module.css'
 
 interface ChoiceInputProps {
   label: string
   name: string
   value: string
   choices: readonly (readonly [value: string, text: string])[]
+  hint?: string | undefined
 }
 
 /** A labelled select element. */
-export function ChoiceInput({ label, name, value, choices }: ChoiceInputProps) {
-  const id = useId()
-  return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      <select id={id} name={name} defaultValue={value}>
+export const ChoiceInput = ({ label, name, value, choices, hint }: ChoiceInputProps) => (
+  <LabelledField label={label} hint={hint}>
+    {(control) => (
+      <Select {...control} name={name} defaultValue={value}>
         {choices.map(([each, text]) => (
           <option key={each} value={each}>
             {text}
           </option>
         ))}
-      </select>
-    </div>
-  )
-}
+      </Select>
+    )}
+  </LabelledField>
+)
 
 interface CheckInputProps {
   label: string
@@ -35,9 +38,20 @@ interface CheckInputProps {
 }
 
 export const CheckInput = ({ label, name, value = 'yes', isChecked }: CheckInputProps) => (
-  <label className="check">
-    <input type="checkbox" name={name} value={value} defaultChecked={isChecked} /> {label}
-  </label>
+  <Choice label={label} name={name} value={value} defaultChecked={isChecked} />
+)
+
+interface ChoiceGroupProps {
+  label: string
+  children: ReactNode
+}
+
+/** Check boxes or radio buttons under one label. */
+export const ChoiceGroup = ({ label, children }: ChoiceGroupProps) => (
+  <fieldset className={styles.choices}>
+    <legend>{label}</legend>
+    {children}
+  </fieldset>
 )
 
 interface TextInputProps {
@@ -49,28 +63,13 @@ interface TextInputProps {
 }
 
 /** A labelled field for several lines of text. */
-export function TextInput({ label, name, value, hint, rows = 4 }: TextInputProps) {
-  const id = useId()
-  return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      <textarea
-        id={id}
-        className="text-area"
-        name={name}
-        defaultValue={value}
-        rows={rows}
-        dir="auto"
-        aria-describedby={hint && `${id}-hint`}
-      />
-      {hint && (
-        <p className="hint" id={`${id}-hint`}>
-          {hint}
-        </p>
-      )}
-    </div>
-  )
-}
+export const TextInput = ({ label, name, value, hint, rows = 4 }: TextInputProps) => (
+  <LabelledField label={label} hint={hint}>
+    {(control) => (
+      <TextArea {...control} className={styles.area} name={name} defaultValue={value} rows={rows} dir="auto" />
+    )}
+  </LabelledField>
+)
 
 interface TextWithPreviewProps {
   label: string
@@ -83,72 +82,50 @@ interface TextWithPreviewProps {
 export function TextWithPreview({ label, name, value, hint }: TextWithPreviewProps) {
   const [text, setText] = useState(value)
   return (
-    <div className="with-preview" onChange={(event) => setText((event.target as unknown as HTMLTextAreaElement).value)}>
+    <div
+      className={styles.previewed}
+      onChange={(event) => setText((event.target as unknown as HTMLTextAreaElement).value)}
+    >
       <TextInput label={label} name={name} value={value} rows={6} {...(hint && { hint })} />
-      <section className="text-preview" aria-label={`${t('app.admin.preview')}: ${label}`}>
-        <Markdown text={text} />
-      </section>
+      <Preview label={`${t('app.admin.preview')}: ${label}`} text={text} />
     </div>
   )
 }
 
+interface PreviewProps {
+  label?: string
+  lang?: string
+  text: string
+}
+
+/** Shows a text as it appears to people. */
+export const Preview = ({ label, lang, text }: PreviewProps) => (
+  <section className={styles.preview} aria-label={label} lang={lang}>
+    <Markdown text={text} />
+  </section>
+)
+
 interface InlineFormProps {
   /** The label of the button. */
   action: string
-  className?: string
+  kind?: ButtonKind
   isWorking?: boolean
   submit: (form: FormData) => unknown
   children: ReactNode
 }
 
 /** A form with one field and its button beside it. */
-export function InlineForm({
-  action,
-  className = 'quiet-button',
-  isWorking = false,
-  submit,
-  children,
-}: InlineFormProps) {
+export function InlineForm({ action, kind, isWorking = false, submit, children }: InlineFormProps) {
   const send = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     if (!isWorking) void submit(new FormData(event.currentTarget))
   }
   return (
-    <form className="try" onSubmit={send}>
+    <form className={styles.inline} onSubmit={send}>
       {children}
-      <button type="submit" className={className} aria-disabled={isWorking}>
+      <Button type="submit" kind={kind} aria-disabled={isWorking}>
         {isWorking ? t('page.working') : action}
-      </button>
+      </Button>
     </form>
   )
-}
-
-/** Reads a field and trims its text. */
-export const readText = (form: FormData, name: string): string => String(form.get(name) ?? '').trim()
-
-/** Reads words that commas or line breaks separate. */
-export const readWords = (form: FormData, name: string): string[] =>
-  readText(form, name)
-    .split(/[,\n]/)
-    .map((word) => word.trim())
-    .filter((word) => word !== '')
-
-/** Reads a field with JSON; null if it is empty. */
-export function readJson(form: FormData, name: string): unknown {
-  const text = readText(form, name)
-  if (text === '') return null
-  try {
-    return JSON.parse(text)
-  } catch (error) {
-    throw new InputError(t('app.admin.badJson', { reason: error instanceof Error ? error.message : '' }))
-  }
-}
-
-export const formatJson = (value: unknown): string =>
-  value === null || value === undefined ? '' : JSON.stringify(value, null, 2)
-
-/** Reads a field with a number; null if it is empty. */
-export function readNumber(form: FormData, name: string): number | null {
-  const text = readText(form, name)
-  return text === '' ? null : Number(text)
 }

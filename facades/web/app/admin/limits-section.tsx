@@ -3,16 +3,21 @@ import { SvcError } from '../../../client/index.ts'
 import { api } from '../shared/api/client.ts'
 import { describeError, InputError } from '../shared/api/error-text.ts'
 import { getUsedShare, WARN_SHARE } from '../shared/limit-share.ts'
-import { formatDateTime, formatLimitAmount, formatNumber } from '../shared/text/formats.ts'
+import { describeLimitCap, formatDateTime, formatLimitAmount, formatNumber } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
+import { Button } from '../shared/ui/button.tsx'
 import { Field } from '../shared/ui/field.tsx'
-import { ActionButton } from './action-button.tsx'
+import { CellText } from '../shared/ui/table.tsx'
+import { Toolbar } from '../shared/ui/toolbar.tsx'
+import { ActionButton, RemoveButton } from './action-button.tsx'
 import { MINUTE_MS, useRecords, withServiceReason } from './admin-queries.ts'
-import { CheckInput, ChoiceInput, readText } from './form-fields.tsx'
+import { actionColumn, columnsOf } from './columns.tsx'
 import { describeSubject } from './limit-texts.ts'
-import { useLocalRows } from './local-rows.ts'
-import { StateBadge } from './parts.tsx'
-import { ChoiceField, type Column, RecordTable, SearchField } from './record-table.tsx'
+import { readText } from './member-values.ts'
+import { StateBadge, TextBlock } from './parts.tsx'
+import { defineWholeForm, FormFields } from './record-form.tsx'
+import { ChoiceField } from './record-table.tsx'
+import { defineSection } from './section.tsx'
 
 type Limit = Awaited<ReturnType<typeof api.limits.list.query>>[number]
 type Entry = Parameters<typeof api.limits.set.mutate>[0]
@@ -26,71 +31,20 @@ function describeTarget(limit: Limit): string {
 
 const isForEach = ({ target, subject }: Limit) => subject !== 'installation' && target === subject
 
-const periodLabels = {
-  minute: 'app.admin.perMinute',
-  hour: 'app.admin.perHour',
-  day: 'app.admin.perDay',
-  week: 'app.admin.perWeek',
-  month: 'app.admin.perMonth',
-} as const
-
-const buildColumns = (): Column<Limit>[] => [
-  {
-    key: 'name',
-    label: t('app.name'),
-    cell: ({ name, fromFile }) => (
-      <span>
-        <strong>{name}</strong>
-        {fromFile && <span className="sub">{t('app.admin.fromLimitsFile')}</span>}
-      </span>
-    ),
-    text: ({ name }) => name,
-    isSortable: true,
-  },
-  { key: 'whom', label: t('app.admin.for'), cell: describeTarget, text: describeTarget, isSortable: true },
-  {
-    key: 'cap',
-    label: t('app.admin.cap'),
-    cell: (limit) =>
-      `${formatLimitAmount(limit, limit.cap)} ${limit.unit === 'money' ? '' : t(unitLabels[limit.unit])} ${t(periodLabels[limit.period])}`,
-    text: ({ cap }) => cap,
-  },
-  {
-    key: 'used',
-    label: t('app.admin.used'),
-    cell: (limit) => <UsageCell limit={limit} />,
-    text: getUsedShare,
-    isSortable: true,
-  },
-  {
-    key: 'resets',
-    label: t('app.admin.resets'),
-    cell: ({ resetsAt }) => formatDateTime(resetsAt),
-    text: ({ resetsAt }) => resetsAt,
-  },
-  { key: 'actions', label: t('app.admin.actions'), cell: (limit) => <LimitActions limit={limit} /> },
-]
-
-const unitLabels = { requests: 'app.admin.requests', tokens: 'app.admin.tokens' } as const
-
 function UsageCell({ limit }: { limit: Limit }) {
   const { used, held, mode, refused, countsFrom } = limit
   const share = getUsedShare(limit)
+  const notes = [
+    mode === 'observe' && t('app.field.mode.observe'),
+    refused > 0 && t('app.admin.refusals', { count: refused }),
+    countsFrom !== null && t('app.admin.countsFrom', { at: formatDateTime(countsFrom) }),
+  ]
   return (
-    <span>
+    <CellText note={notes.filter(Boolean).join(' · ')}>
       <StateBadge kind={getShareState(share)}>
         {`${formatLimitAmount(limit, used + held)} (${formatNumber(Math.round(share * 100))} %)`}
       </StateBadge>
-      <span className="sub">
-        {[
-          mode === 'observe' && t('app.admin.observed'),
-          refused > 0 && t('app.admin.refusals', { count: refused }),
-          countsFrom !== null && t('app.admin.countsFrom', { at: formatDateTime(countsFrom) }),
-        ]
-          .filter(Boolean)
-          .join(' · ')}
-      </span>
-    </span>
+    </CellText>
   )
 }
 
@@ -102,7 +56,7 @@ function getShareState(share: number): 'ok' | 'warn' | 'wrong' {
 function LimitActions({ limit }: { limit: Limit }) {
   const { name, unit, subjectId, currency, fromFile } = limit
   return (
-    <span className="button-row">
+    <Toolbar>
       <ActionButton
         label={t('app.admin.topUp')}
         title={t('app.admin.topUpOf', { name })}
@@ -111,7 +65,7 @@ function LimitActions({ limit }: { limit: Limit }) {
         act={(form) => api.limits.topUp.mutate({ name, amount: Number(readText(form, 'amount')), id: subjectId })}
       >
         <Field
-          label={unit === 'money' ? `${t('app.admin.amount')} (${currency})` : t('app.admin.amount')}
+          label={unit === 'money' ? `${t('app.field.amount')} (${currency})` : t('app.field.amount')}
           name="amount"
           type="number"
           step="any"
@@ -121,39 +75,43 @@ function LimitActions({ limit }: { limit: Limit }) {
       </ActionButton>
       {!fromFile && <SetLimit limit={limit} />}
       {!fromFile && (
-        <ActionButton
-          label={t('app.admin.remove')}
+        <RemoveButton
           title={t('app.admin.removeLimitOf', { name })}
           text={t('app.admin.removeLimitText')}
-          action={t('app.admin.remove')}
-          isDangerous
           act={() => api.limits.remove.mutate({ name })}
         />
       )}
-    </span>
+    </Toolbar>
   )
 }
 
-const periods = ['minute', 'hour', 'day', 'week', 'month'] as const
-
 const MICROS = 1_000_000
 
-/** Reads the fields. Other members of the limit keep their values. */
-function readEntry(form: FormData, limit?: Limit): Entry {
-  return {
-    name: limit?.name ?? readText(form, 'name'),
-    for: readText(form, 'for'),
-    cap: Number(readText(form, 'cap')),
-    unit: readText(form, 'unit'),
-    per: periods.find((period) => period === readText(form, 'per')) ?? 'day',
-    mode: readText(form, 'mode') === 'observe' ? 'observe' : 'enforce',
-    countFrom: form.has('countFromNow') ? 'now' : 'period',
-    ...(limit && { timeZone: limit.timeZone }),
-    ...(limit &&
-      limit.unpricedCost !== null &&
-      limit.currency === readText(form, 'unit') && { unpriced: limit.unpricedCost / MICROS }),
-  }
-}
+const newLimit = defineWholeForm('limits.set', {
+  first: ['name', 'for', 'cap', 'unit', 'per', 'mode'],
+  elsewhere: ['confirm'],
+})
+const changedLimit = defineWholeForm('limits.set', {
+  first: ['for', 'cap', 'unit', 'per', 'mode'],
+  elsewhere: ['name', 'confirm'],
+})
+
+/** The values that the fields of a new limit begin with. */
+const firstValues = { unit: 'EUR', per: 'month' }
+
+/** Converts a limit to the values of its fields. */
+const toFieldValues = (limit: Limit) => ({
+  for: limit.target,
+  cap: limit.baseCap / (limit.unit === 'money' ? MICROS : 1),
+  unit: limit.currency ?? limit.unit,
+  per: limit.period,
+  mode: limit.mode,
+  timeZone: limit.timeZone,
+  unpriced: limit.unpricedCost === null ? null : limit.unpricedCost / MICROS,
+})
+
+const readEntry = (form: FormData, limit?: Limit): Entry =>
+  limit ? { ...changedLimit.read(form), name: limit.name } : newLimit.read(form)
 
 /**
  * Creates or edits a limit, which can be simulated on recorded calls before. A person or group that does not exist is
@@ -174,73 +132,16 @@ function SetLimit({ limit }: { limit?: Limit }) {
   return (
     <ActionButton
       label={limit ? t('app.admin.edit') : t('app.admin.addLimit')}
-      className={limit ? 'quiet-button' : 'button'}
+      kind={limit ? 'quiet' : 'primary'}
       title={limit ? t('app.admin.editOf', { name: limit.name }) : t('app.admin.addLimit')}
       text={t('app.admin.limitText')}
+      width="wide"
       action={t('app.save')}
       act={save}
     >
-      <LimitFields {...(limit && { limit })} />
-    </ActionButton>
-  )
-}
-
-/** Converts a limit to the values of its fields. */
-const toFieldValues = (limit: Limit) => ({
-  name: limit.name,
-  target: limit.target,
-  cap: limit.baseCap / (limit.unit === 'money' ? MICROS : 1),
-  unit: limit.currency ?? limit.unit,
-  period: limit.period,
-  mode: limit.mode,
-})
-const defaultValues = { name: '', target: '', cap: '', unit: 'EUR', period: 'month', mode: 'enforce' } as const
-
-function LimitFields({ limit }: { limit?: Limit }) {
-  const values = limit ? toFieldValues(limit) : defaultValues
-  return (
-    <>
-      <div className="field-pair">
-        <Field
-          label={t('app.name')}
-          name="name"
-          defaultValue={values.name}
-          readOnly={limit !== undefined}
-          required
-          maxLength={80}
-          autoComplete="off"
-        />
-        <Field
-          label={t('app.admin.for')}
-          name="for"
-          defaultValue={values.target}
-          required
-          hint={t('app.admin.forHint')}
-          autoComplete="off"
-        />
-      </div>
-      <div className="field-pair">
-        <Field
-          label={t('app.admin.cap')}
-          name="cap"
-          type="number"
-          step="any"
-          min={0}
-          required
-          defaultValue={values.cap}
-        />
-        <Field
-          label={t('app.admin.unit')}
-          name="unit"
-          defaultValue={values.unit}
-          required
-          hint={t('app.admin.unitHint')}
-        />
-      </div>
-      <PeriodFields {...values} />
-      <CheckInput label={t('app.admin.countFromNow')} name="countFromNow" isChecked={false} />
+      <FormFields form={limit ? changedLimit : newLimit} record={limit ? toFieldValues(limit) : firstValues} />
       <Simulation {...(limit && { limit })} />
-    </>
+    </ActionButton>
   )
 }
 
@@ -256,12 +157,10 @@ function Simulation({ limit }: { limit?: Limit }) {
     setOutcome(await response.then(describeSimulation, (error: unknown) => describeError(withServiceReason(error))))
   }
   return (
-    <div ref={container} className="admin-text">
-      <button type="button" className="quiet-button" onClick={simulate}>
-        {t('app.admin.simulate')}
-      </button>
+    <TextBlock ref={container}>
+      <Button onClick={simulate}>{t('app.admin.simulate')}</Button>
       <p role="status">{outcome}</p>
-    </div>
+    </TextBlock>
   )
 }
 
@@ -270,51 +169,36 @@ function describeSimulation({ limits, totals }: Awaited<ReturnType<typeof api.li
   return t('app.admin.simulated', { calls, refused, subjects: formatNumber(limits[0]?.subjects ?? 0) })
 }
 
-/** Lists all limits with their usage. */
-export function LimitsSection() {
-  const { data, error } = useRecords(['limits'], (signal) => api.limits.list.query(undefined, { signal }), MINUTE_MS)
-  const rows = useLocalRows({
-    records: data,
-    error,
-    columns: buildColumns(),
-    texts: (limit) => [limit.name, describeTarget(limit)],
-    matchesFilters: (limit, { near }) => !near || getUsedShare(limit) >= WARN_SHARE,
-  })
-  return (
-    <RecordTable
-      label={t('app.admin.limits')}
-      columns={buildColumns()}
-      rowKey={({ name, subjectId }) => `${name} ${subjectId}`}
-      {...rows}
-      none={t('app.admin.noLimits')}
-      filters={
-        <>
-          <SearchField name="q" label={t('app.admin.searchLimits')} />
-          <ChoiceField name="near" label={t('app.admin.used')} choices={[['yes', t('app.admin.near')]]} />
-        </>
-      }
-      actions={<SetLimit />}
-    />
-  )
-}
+const column = columnsOf<Limit>('limits.set')
 
-/** Fields for the period and the mode of a limit. */
-const PeriodFields = ({ period, mode }: Pick<Limit, 'period' | 'mode'>) => (
-  <div className="field-pair">
-    <ChoiceInput
-      label={t('app.admin.per')}
-      name="per"
-      value={period}
-      choices={periods.map((each) => [each, t(periodLabels[each])])}
-    />
-    <ChoiceInput
-      label={t('app.admin.mode')}
-      name="mode"
-      value={mode}
-      choices={[
-        ['enforce', t('app.admin.enforced')],
-        ['observe', t('app.admin.observed')],
-      ]}
-    />
-  </div>
-)
+/** Lists all limits with their usage. */
+export const LimitsSection = defineSection({
+  labels: { title: 'app.admin.limits', search: 'app.admin.searchLimits', none: 'app.admin.noLimits' },
+  useData: () => useRecords(['limits'], (signal) => api.limits.list.query(undefined, { signal }), MINUTE_MS),
+  getRows: (limits: readonly Limit[]) => limits,
+  rowKey: ({ name, subjectId }) => `${name} ${subjectId}`,
+  texts: (limit) => [limit.name, describeTarget(limit)],
+  columns: [
+    column('name', {
+      cell: ({ name, fromFile }) => (
+        <CellText note={fromFile && t('app.admin.fromLimitsFile')}>
+          <strong>{name}</strong>
+        </CellText>
+      ),
+      isSortable: true,
+    }),
+    column('target', { label: t('app.field.for'), cell: describeTarget, text: describeTarget, isSortable: true }),
+    column('cap', { cell: describeLimitCap, isNumber: false }),
+    column('used', {
+      label: t('app.admin.used'),
+      cell: (limit) => <UsageCell limit={limit} />,
+      text: getUsedShare,
+      isSortable: true,
+    }),
+    column('resetsAt', { label: t('app.admin.resets'), kind: 'time' }),
+    actionColumn((limit: Limit) => <LimitActions limit={limit} />),
+  ],
+  matchesFilters: (limit, { near }) => !near || getUsedShare(limit) >= WARN_SHARE,
+  filters: () => <ChoiceField name="near" label={t('app.admin.used')} choices={[['yes', t('app.admin.near')]]} />,
+  actions: () => <SetLimit />,
+})

@@ -1,4 +1,5 @@
 import { regions } from '../shared/text/labels.ts'
+import { foldText } from '../shared/text/word-pattern.ts'
 import { useFilters } from './filters.ts'
 import type { Column, Rows } from './record-table.tsx'
 
@@ -10,7 +11,7 @@ interface LocalRowsOptions<Row> {
   error: unknown
   columns: readonly Column<Row>[]
   /** Returns the texts of a row that a search looks at. */
-  texts: (row: Row) => readonly (string | null)[]
+  texts: (row: Row) => readonly (string | null | undefined)[]
   /** Returns true for rows that match the other filters. */
   matchesFilters?: (row: Row, filters: Readonly<Record<string, string>>) => boolean
 }
@@ -25,9 +26,9 @@ export function useLocalRows<Row>({
 }: LocalRowsOptions<Row>): Rows<Row> {
   const { filters } = useFilters()
   if (!records) return { rows: undefined, error, hasMore: false }
-  const needle = (filters['q'] ?? '').trim().toLowerCase()
+  const needle = foldText((filters['q'] ?? '').trim())
   const matches = records.filter(
-    (row) => matchesFilters(row, filters) && texts(row).some((text) => (text ?? '').toLowerCase().includes(needle)),
+    (row) => matchesFilters(row, filters) && texts(row).some((text) => foldText(text ?? '').includes(needle)),
   )
   const sorted = sortRows(matches, columns, filters['sort'] ?? '')
   const start = (Number(filters['page'] ?? 1) - 1) * PAGE_SIZE

@@ -1,87 +1,71 @@
-import { type ReactNode, useId } from 'react'
-import { ErrorMessage } from '../shared/ui/error-message.tsx'
+import type { ComponentProps, ReactNode } from 'react'
+import { t } from '../shared/text/labels.ts'
+import { joinClasses } from '../shared/ui/class-names.ts'
+import { ErrorMessage, ErrorNotice } from '../shared/ui/error-message.tsx'
+import { Section } from '../shared/ui/section.tsx'
+import { Skeleton } from '../shared/ui/skeleton.tsx'
+import styles from './parts.module.css'
 
 /** A titled part of a page. */
-export function Part({ title, children }: { title: string; children: ReactNode }) {
-  const id = useId()
-  return (
-    <section aria-labelledby={id} className="section admin-part">
-      <h2 id={id}>{title}</h2>
-      {children}
-    </section>
-  )
+export const Part = (props: { title: string; children: ReactNode }) => <Section {...props} className={styles.part} />
+
+/** Texts of one column with the buttons that belong to them. */
+export const TextBlock = (props: ComponentProps<'div'>) => <div className={styles.block} {...props} />
+
+/** Texts beside each other where there is room. */
+export const SideBySide = ({ children }: { children: ReactNode }) => <div className={styles.columns}>{children}</div>
+
+/** A text of a program, as it is. */
+export const Preformatted = ({ children }: { children: ReactNode }) => <pre className={styles.source}>{children}</pre>
+
+interface FoldedProps {
+  summary: string
+  children: ReactNode
 }
 
-/** A list of names and values; empty values are left out. */
-export const Facts = ({ facts }: { facts: readonly (readonly [name: string, value: ReactNode])[] }) => (
-  <dl className="facts">
-    {facts
-      .filter(([, value]) => value !== null && value !== undefined && value !== '')
-      .map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-  </dl>
+/** Something that is folded away below its name. */
+export const Folded = ({ summary, children }: FoldedProps) => (
+  <details>
+    <summary className={styles.summary}>{summary}</summary>
+    {children}
+  </details>
 )
 
-interface PlainTableProps {
-  label: string
-  /** The heads of the columns. A leading `#` marks columns of numbers. */
-  heads: readonly string[]
-  rows: readonly { key: string; cells: readonly ReactNode[] }[]
-}
-
-/** The most columns of a table that is not stacked on narrow screens. */
-const MAX_UNSTACKED_COLUMNS = 3
-
-const getHeadName = (head = '') => head.replace('#', '')
-
-/** A short table without filters. */
-export function PlainTable({ label, heads, rows }: PlainTableProps) {
-  const getCellClass = (index: number) => (heads[index]?.startsWith('#') ? 'number' : undefined)
-  return (
-    <table
-      className={heads.length > MAX_UNSTACKED_COLUMNS ? 'plain-table stacked-table' : 'plain-table'}
-      aria-label={label}
-    >
-      <thead>
-        <tr>
-          {heads.map((head, index) => (
-            <th key={head} scope="col" className={getCellClass(index)}>
-              {getHeadName(head)}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map(({ key, cells }) => (
-          <tr key={key}>
-            {cells.map((cell, index) => (
-              <td key={heads[index]} className={getCellClass(index)} data-label={getHeadName(heads[index])}>
-                {cell}
-              </td>
-            ))}
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  )
-}
+export type StateKind = 'ok' | 'warn' | 'wrong' | 'idle'
 
 interface StateBadgeProps {
-  kind: 'ok' | 'warn' | 'wrong' | 'idle'
+  kind: StateKind
   children: string
   title?: string
 }
 
 /** A state as a word with a colored mark. */
 export const StateBadge = ({ kind, title, children }: StateBadgeProps) => (
-  <span className={`state ${kind}`} title={title}>
+  <span className={joinClasses(styles.state, styles[kind])} title={title}>
     {children}
   </span>
 )
 
-/** Says above records that reading them again has failed, so that they may be out of date. */
-export const StaleNotice = ({ error }: { error: unknown }) => <ErrorMessage error={error} className="notice wrong" />
+/** Says that something is on or off. */
+export const OnOffBadge = ({ isOn }: { isOn: boolean }) => (
+  <StateBadge kind={isOn ? 'ok' : 'idle'}>{t(isOn ? 'app.admin.on' : 'app.admin.modelOff')}</StateBadge>
+)
+
+interface LoadedProps<Data> {
+  /** Undefined while it is read; null if it does not exist. */
+  data: Data | null | undefined
+  error: unknown
+  children: (data: Data) => ReactNode
+}
+
+/** What was read, or the reason why it is not there. If reading it again failed, it says that it may be out of date. */
+export function Loaded<Data>({ data, error, children }: LoadedProps<Data>) {
+  if (data === undefined) return error ? <ErrorMessage error={error} /> : <Skeleton />
+  if (data === null) return <p>{t('app.error.not_found')}</p>
+  return (
+    <>
+      <ErrorNotice error={error} />
+      {children(data)}
+    </>
+  )
+}

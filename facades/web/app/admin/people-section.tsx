@@ -6,12 +6,11 @@ import { t } from '../shared/text/labels.ts'
 import { Field } from '../shared/ui/field.tsx'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { Secret } from '../shared/ui/secret.tsx'
+import { CellText } from '../shared/ui/table.tsx'
 import { ActionButton } from './action-button.tsx'
 import { useRecords } from './admin-queries.ts'
-import { ChoiceInput, readText } from './form-fields.tsx'
-import { StateBadge } from './parts.tsx'
+import { columnsOf, stateColumn } from './columns.tsx'
 import {
-  getRoleLabel,
   getSourceLabel,
   getStateLabel,
   type ListedPerson,
@@ -19,108 +18,93 @@ import {
   listSourceChoices,
   listStateChoices,
   stateKinds,
-  usePeople,
+  toPeopleCriteria,
 } from './people.ts'
+import styles from './people-section.module.css'
 import { PersonPage } from './person-page.tsx'
-import { ChoiceField, type Column, RecordTable, SearchField } from './record-table.tsx'
+import { defineForm, FormButton } from './record-form.tsx'
+import { ChoiceField, SearchField } from './record-table.tsx'
+import { definePagedSection } from './section.tsx'
 
-const buildColumns = (): Column<ListedPerson>[] => [
-  {
-    key: 'username',
-    label: t('app.admin.username'),
+const column = columnsOf<ListedPerson>('admin.addUser')
+
+const columns = [
+  column('username', {
     cell: ({ id, username }) => (
       <Link to="/admin/$section/$id" params={{ section: 'people', id: String(id) }}>
         {username}
       </Link>
     ),
-    text: ({ username }) => username,
     isSortable: true,
-  },
-  {
-    key: 'name',
-    label: t('app.name'),
-    cell: ({ name, email }) => (
-      <span>
-        {name}
-        <span className="sub">{email}</span>
-      </span>
-    ),
-    text: ({ name }) => name,
+  }),
+  column('name', {
+    cell: ({ name, email }) => <CellText note={email}>{name}</CellText>,
     isSortable: true,
-  },
-  { key: 'role', label: t('app.admin.role'), cell: ({ role }) => getRoleLabel(role), text: ({ role }) => role },
-  {
-    key: 'groups',
-    label: t('app.admin.groups'),
-    cell: ({ groups }) => groups.join(', '),
-    text: ({ groups }) => groups.join(', '),
-  },
-  {
-    key: 'source',
+  }),
+  column('role'),
+  column('groups'),
+  column('source', {
     label: t('app.admin.source'),
     cell: ({ source }) => getSourceLabel(source),
     text: ({ source }) => getSourceLabel(source),
-  },
-  {
-    key: 'signedInAt',
+  }),
+  column('signedInAt', {
     label: t('app.admin.signedIn'),
-    cell: ({ signedInAt }) => (signedInAt ? formatDateTime(signedInAt) : t('app.admin.never')),
-    text: ({ signedInAt }) => signedInAt,
+    kind: 'time',
+    empty: t('app.admin.never'),
     isSortable: true,
-  },
-  {
-    key: 'state',
-    label: t('app.admin.state'),
-    cell: ({ state }) => <StateBadge kind={stateKinds[state]}>{getStateLabel(state)}</StateBadge>,
-    text: ({ state }) => state,
-  },
+  }),
+  stateColumn<ListedPerson, ListedPerson['state']>({
+    find: ({ state }) => state,
+    kinds: stateKinds,
+    describe: getStateLabel,
+  }),
 ]
+
+/** Lists all people of this installation. */
+const PeopleList = definePagedSection({
+  labels: { title: 'app.admin.people', search: 'app.admin.searchPeople', none: 'app.admin.nobody' },
+  key: 'people',
+  read: (filters, page, options) => api.users.search.query({ ...toPeopleCriteria(filters), ...page }, options),
+  getRows: ({ users }) => users,
+  useData: useRecords,
+  rowKey: ({ id }) => id,
+  columns,
+  filters: () => (
+    <>
+      <ChoiceField name="role" label={t('app.field.role')} choices={listRoleChoices()} />
+      <ChoiceField name="state" label={t('app.admin.state')} choices={listStateChoices()} />
+      <ChoiceField name="source" label={t('app.admin.source')} choices={listSourceChoices()} />
+      <SearchField name="group" label={t('app.admin.group')} />
+    </>
+  ),
+  actions: () => (
+    <>
+      <InvitePerson />
+      <AddPerson />
+    </>
+  ),
+})
 
 export const PeopleSection = ({ id }: { id?: string | undefined }) =>
   id === undefined ? <PeopleList /> : <PersonPage id={id} />
 
-/** Lists all people of this installation. */
-const PeopleList = () => (
-  <RecordTable
-    label={t('app.admin.people')}
-    columns={buildColumns()}
-    rowKey={({ id }) => id}
-    {...usePeople()}
-    none={t('app.admin.nobody')}
-    filters={
-      <>
-        <SearchField name="q" label={t('app.admin.searchPeople')} />
-        <ChoiceField name="role" label={t('app.admin.role')} choices={listRoleChoices()} />
-        <ChoiceField name="state" label={t('app.admin.state')} choices={listStateChoices()} />
-        <ChoiceField name="source" label={t('app.admin.source')} choices={listSourceChoices()} />
-        <SearchField name="group" label={t('app.admin.group')} />
-      </>
-    }
-    actions={
-      <>
-        <InvitePerson />
-        <AddPerson />
-      </>
-    }
-  />
-)
+/** The members of a new account; a password is typed once and is no text. */
+const accountForm = defineForm('admin.addUser', ['username', 'name', 'email', 'role'])
 
 /** Adds a person. With a password they get a local account. */
 const AddPerson = () => (
-  <ActionButton
+  <FormButton
     label={t('app.admin.addPerson')}
-    className="button"
+    kind="primary"
     title={t('app.admin.addPerson')}
     action={t('app.admin.add')}
-    act={(form) => {
+    form={accountForm}
+    save={(account, _condition, form) => {
       const password = String(form.get('password') ?? '')
-      return api.admin.addUser.mutate({
-        ...readAccount(form),
-        ...(password !== '' && { password }),
-      })
+      return api.admin.addUser.mutate({ ...account, ...(password !== '' && { password }) })
     }}
   >
-    <AccountFields />
     <Field
       label={t('app.admin.password')}
       name="password"
@@ -128,7 +112,7 @@ const AddPerson = () => (
       autoComplete="new-password"
       hint={t('app.admin.passwordHint')}
     />
-  </ActionButton>
+  </FormButton>
 )
 
 /** Creates a local account, and shows once the link that sets its password. */
@@ -136,22 +120,16 @@ function InvitePerson() {
   const [invitation, setInvitation] = useState<{ link: string; expiresAt: string }>()
   return (
     <>
-      <ActionButton
+      <FormButton
         label={t('app.admin.invite')}
         title={t('app.admin.invite')}
         text={t('app.admin.inviteText')}
         action={t('app.admin.invite')}
-        act={async (form) =>
-          setInvitation(
-            await api.accountInvitations.create.mutate({
-              ...readAccount(form),
-            }),
-          )
-        }
+        form={accountForm}
+        save={async (account) => setInvitation(await api.accountInvitations.create.mutate(account))}
       >
-        <AccountFields />
         <OpenInvitations />
-      </ActionButton>
+      </FormButton>
       {invitation && (
         <FormDialog title={t('app.admin.invited')} close={() => setInvitation(undefined)}>
           <p>{t('app.admin.invitedText', { time: formatDateTime(invitation.expiresAt) })}</p>
@@ -171,13 +149,13 @@ function OpenInvitations() {
   return (
     <section aria-label={t('app.admin.openInvitations')}>
       <h3>{t('app.admin.openInvitations')}</h3>
-      <ul className="open-invitations">
+      <ul className={styles.invitations}>
         {data.map(({ userId, username, expiresAt }) => (
           <li key={userId}>
             {t('app.admin.openUntil', { name: username, time: formatDateTime(expiresAt) })}
             <ActionButton
               label={t('app.admin.endInvitation')}
-              className="plain-button"
+              kind="plain"
               title={t('app.admin.endInvitation')}
               text={t('app.admin.endInvitationText', { name: username })}
               action={t('app.admin.endInvitation')}
@@ -189,20 +167,3 @@ function OpenInvitations() {
     </section>
   )
 }
-
-/** The fields of a new account. */
-const AccountFields = () => (
-  <>
-    <Field label={t('app.admin.username')} name="username" required autoComplete="off" maxLength={200} />
-    <Field label={t('app.name')} name="name" required autoComplete="off" maxLength={120} />
-    <Field label={t('app.settings.email')} name="email" type="email" required autoComplete="off" />
-    <ChoiceInput label={t('app.admin.role')} name="role" value="user" choices={listRoleChoices()} />
-  </>
-)
-
-const readAccount = (form: FormData) => ({
-  username: readText(form, 'username'),
-  email: readText(form, 'email'),
-  name: readText(form, 'name'),
-  role: readText(form, 'role') === 'admin' ? ('admin' as const) : ('user' as const),
-})

@@ -4,51 +4,49 @@ import { InputError } from '../shared/api/error-text.ts'
 import { formatDate, formatDateTime, formatLimitAmount } from '../shared/text/formats.ts'
 import { hasLabel, t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
+import { Facts } from '../shared/ui/facts.tsx'
 import { Field } from '../shared/ui/field.tsx'
-import { ActionButton } from './action-button.tsx'
+import { numberHead, Table } from '../shared/ui/table.tsx'
+import { Toolbar } from '../shared/ui/toolbar.tsx'
+import { ActionButton, RemoveButton } from './action-button.tsx'
 import { MINUTE_MS, useCall, useRecords } from './admin-queries.ts'
 import { useCatalogue } from './catalogue/catalogue.ts'
-import { ChoiceInput, InlineForm, readText, readWords } from './form-fields.tsx'
+import { ChoiceInput, InlineForm } from './form-fields.tsx'
 import { describeSubject } from './limit-texts.ts'
-import { Facts, Part, PlainTable, StaleNotice, StateBadge } from './parts.tsx'
-import {
-  getRoleLabel,
-  getStateLabel,
-  listRoleChoices,
-  type Person,
-  stateKinds,
-  usePerson,
-  usePersonTokens,
-} from './people.ts'
+import { readText } from './member-values.ts'
+import { Loaded, Part, StateBadge } from './parts.tsx'
+import { getRoleLabel, getStateLabel, type Person, stateKinds, usePerson, usePersonTokens } from './people.ts'
+import { defineForm, FormButton } from './record-form.tsx'
 
 /** A person, with all actions on them. */
 export function PersonPage({ id }: { id: string }) {
-  const { data: person, error } = usePerson(id)
-  if (error && !person) return <ErrorMessage error={error} />
-  if (!person) return <div className="admin-waiting" aria-busy="true" />
+  const { data, error } = usePerson(id)
   return (
-    <>
-      <StaleNotice error={error} />
-      <Part title={person.name}>
-        <PersonFacts person={person} />
-        <div className="button-row">
-          <ChangeRole person={person} />
-          <ChangeGroups person={person} />
-          <Rename person={person} />
-          {person.localAccount && <SetPassword person={person} />}
-        </div>
-      </Part>
-      <Part title={t('app.admin.access')}>
-        <Tokens person={person} />
-        <div className="button-row">
-          <EndSessions person={person} />
-          <ToggleAccess person={person} />
-          <RemovePerson person={person} />
-        </div>
-      </Part>
-      <PersonLimits person={person} />
-      <ExplainModel person={person} />
-    </>
+    <Loaded data={data} error={error}>
+      {(person) => (
+        <>
+          <Part title={person.name}>
+            <PersonFacts person={person} />
+            <Toolbar>
+              <ChangeRole person={person} />
+              <ChangeGroups person={person} />
+              <Rename person={person} />
+              {person.localAccount && <SetPassword person={person} />}
+            </Toolbar>
+          </Part>
+          <Part title={t('app.admin.access')}>
+            <Tokens person={person} />
+            <Toolbar>
+              <EndSessions person={person} />
+              <ToggleAccess person={person} />
+              <RemovePerson person={person} />
+            </Toolbar>
+          </Part>
+          <PersonLimits person={person} />
+          <ExplainModel person={person} />
+        </>
+      )}
+    </Loaded>
   )
 }
 
@@ -64,7 +62,7 @@ function PersonFacts({ person }: { person: Person }) {
   return (
     <Facts
       facts={[
-        [t('app.admin.username'), username],
+        [t('app.field.username'), username],
         [t('app.settings.email'), email],
         [
           t('app.admin.state'),
@@ -72,8 +70,8 @@ function PersonFacts({ person }: { person: Person }) {
             {getStateLabel(state)}
           </StateBadge>,
         ],
-        [t('app.admin.role'), getRoleLabel(role)],
-        [t('app.admin.groups'), groups.join(', ') || t('app.admin.none')],
+        [t('app.field.role'), getRoleLabel(role)],
+        [t('app.field.groups'), groups.join(', ') || t('app.admin.none')],
         [t('app.admin.source'), source],
         [t('app.admin.signedIn'), signedInAt ? formatDateTime(signedInAt) : t('app.admin.never')],
         [t('app.admin.created'), formatDate(createdAt)],
@@ -86,59 +84,46 @@ function PersonFacts({ person }: { person: Person }) {
 
 const toUserInput = ({ id }: Person) => ({ id: String(id) })
 
+const roleForm = defineForm('admin.setRole', ['role'])
+const groupForm = defineForm('admin.setGroups', ['groups'])
+const nameForm = defineForm('admin.renameUser', ['to'])
+
 const ChangeRole = ({ person }: { person: Person }) => (
-  <ActionButton
+  <FormButton
     label={t('app.admin.changeRole')}
     title={t('app.admin.roleOf', { name: person.name })}
     text={t('app.admin.roleText')}
-    action={t('app.save')}
-    act={(form) =>
-      api.admin.setRole.mutate({
-        user: toUserInput(person),
-        role: readText(form, 'role') === 'admin' ? 'admin' : 'user',
-      })
-    }
-  >
-    <ChoiceInput label={t('app.admin.role')} name="role" value={person.role} choices={listRoleChoices()} />
-  </ActionButton>
+    record={person}
+    form={roleForm}
+    save={(change) => api.admin.setRole.mutate({ user: toUserInput(person), ...change })}
+  />
 )
 
 const ChangeGroups = ({ person }: { person: Person }) => (
-  <ActionButton
+  <FormButton
     label={t('app.admin.changeGroups')}
     title={t('app.admin.groupsOf', { name: person.name })}
     text={t('app.admin.groupsText')}
-    action={t('app.save')}
-    act={(form) => api.admin.setGroups.mutate({ user: toUserInput(person), groups: readWords(form, 'groups') })}
-  >
-    <Field
-      label={t('app.admin.groups')}
-      name="groups"
-      defaultValue={person.groups.join(', ')}
-      hint={t('app.admin.wordsHint')}
-      autoComplete="off"
-    />
-  </ActionButton>
+    record={person}
+    form={groupForm}
+    save={(change) => api.admin.setGroups.mutate({ user: toUserInput(person), ...change })}
+  />
 )
 
-const Rename = ({ person }: { person: Person }) => (
-  <ActionButton
-    label={t('app.admin.rename')}
-    title={t('app.admin.renameOf', { name: person.name })}
-    text={t('app.admin.renameText')}
-    action={t('app.admin.rename')}
-    act={(form) => api.admin.renameUser.mutate({ user: toUserInput(person), to: readText(form, 'username') })}
-  >
-    <Field
-      label={t('app.admin.username')}
-      name="username"
-      defaultValue={person.username}
-      required
-      maxLength={200}
-      autoComplete="off"
+function Rename({ person }: { person: Person }) {
+  const record = { to: person.username }
+  return (
+    <FormButton
+      label={t('app.admin.rename')}
+      title={t('app.admin.renameOf', { name: person.name })}
+      text={t('app.admin.renameText')}
+      action={t('app.admin.rename')}
+      record={record}
+      form={nameForm}
+      save={(change) => api.admin.renameUser.mutate({ user: toUserInput(person), ...change })}
     />
-  </ActionButton>
-)
+  )
+}
 
 const SetPassword = ({ person }: { person: Person }) => (
   <ActionButton
@@ -188,12 +173,9 @@ function ToggleAccess({ person }: { person: Person }) {
 function RemovePerson({ person }: { person: Person }) {
   const navigate = useNavigate()
   return (
-    <ActionButton
-      label={t('app.admin.remove')}
+    <RemoveButton
       title={t('app.admin.removeOf', { name: person.name })}
       text={t('app.admin.removeText')}
-      action={t('app.admin.remove')}
-      isDangerous
       act={async (form) => {
         if (readText(form, 'typed') !== person.username) throw new InputError(t('app.admin.nameDiffers'))
         await api.admin.removeUser.mutate({ user: toUserInput(person) })
@@ -201,7 +183,7 @@ function RemovePerson({ person }: { person: Person }) {
       }}
     >
       <Field label={t('app.admin.typeName', { name: person.username })} name="typed" required autoComplete="off" />
-    </ActionButton>
+    </RemoveButton>
   )
 }
 
@@ -210,7 +192,7 @@ function Tokens({ person }: { person: Person }) {
   if (!data) return <ErrorMessage error={error} />
   if (data.length === 0) return <p className="hint">{t('app.admin.noTokens')}</p>
   return (
-    <PlainTable
+    <Table
       label={t('app.admin.tokens')}
       heads={[t('app.admin.token'), t('app.admin.lastUsed'), t('app.admin.ends'), t('app.admin.actions')]}
       rows={data.map(({ id, name, lastUsedAt, expiresAt }) => ({
@@ -243,9 +225,9 @@ function PersonLimits({ person: { id } }: { person: Person }) {
   )
   const heads = [
     t('app.name'),
-    t('app.admin.for'),
-    `#${t('app.admin.used')}`,
-    `#${t('app.admin.cap')}`,
+    t('app.field.for'),
+    numberHead(t('app.admin.used')),
+    numberHead(t('app.field.cap')),
     t('app.admin.resets'),
   ]
   return (
@@ -253,7 +235,7 @@ function PersonLimits({ person: { id } }: { person: Person }) {
       <ErrorMessage error={error} />
       {data?.length === 0 && <p className="hint">{t('app.admin.unlimited')}</p>}
       {data && data.length > 0 && (
-        <PlainTable
+        <Table
           label={t('app.admin.limits')}
           heads={heads}
           rows={data.map((limit) => ({
@@ -284,7 +266,7 @@ function ExplainModel({ person }: { person: Person }) {
     <Part title={t('app.admin.mayAsk')}>
       <InlineForm action={t('app.admin.explain')} isWorking={isWorking} submit={explain}>
         <ChoiceInput
-          label={t('app.admin.model')}
+          label={t('app.field.model')}
           name="model"
           value=""
           choices={(data?.models ?? []).map(({ modelId, label }) => [modelId, label])}
@@ -313,21 +295,19 @@ function describeReason({ code, values }: Reason): string {
 }
 
 const Reasons = (explanation: Explanation) => (
-  <dl className="facts">
-    {ways.map(([way, label]) => (
-      <div key={way}>
-        <dt>{t(label)}</dt>
-        <dd>
-          <StateBadge kind={explanation[way].canAsk ? 'ok' : 'wrong'}>
-            {t(explanation[way].canAsk ? 'app.admin.canAsk' : 'app.admin.cannotAsk')}
-          </StateBadge>
-          <ul>
-            {explanation[way].reasons.map((reason) => (
-              <li key={reason.sentence}>{describeReason(reason)}</li>
-            ))}
-          </ul>
-        </dd>
-      </div>
-    ))}
-  </dl>
+  <Facts
+    facts={ways.map(([way, label]) => [
+      t(label),
+      <>
+        <StateBadge kind={explanation[way].canAsk ? 'ok' : 'wrong'}>
+          {t(explanation[way].canAsk ? 'app.admin.canAsk' : 'app.admin.cannotAsk')}
+        </StateBadge>
+        <ul>
+          {explanation[way].reasons.map((reason) => (
+            <li key={reason.sentence}>{describeReason(reason)}</li>
+          ))}
+        </ul>
+      </>,
+    ])}
+  />
 )

@@ -1,20 +1,25 @@
-import { type ReactNode, useEffect, useId, useRef, useState } from 'react'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { formatCsvText } from '../../../../routers/ports/csv.ts'
 import { describeError } from '../shared/api/error-text.ts'
 import { saveFile } from '../shared/save-file.ts'
 import { t } from '../shared/text/labels.ts'
+import { Button } from '../shared/ui/button.tsx'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
+import { LabelledField } from '../shared/ui/field.tsx'
+import { Input, Select } from '../shared/ui/input.tsx'
+import { Skeleton } from '../shared/ui/skeleton.tsx'
+import { Table, type TableHead } from '../shared/ui/table.tsx'
+import { Toolbar } from '../shared/ui/toolbar.tsx'
 import { useFilters } from './filters.ts'
+import styles from './record-table.module.css'
 
-export interface Column<Row> {
+export interface Column<Row> extends Pick<TableHead, 'label' | 'isNumber' | 'isShort'> {
   key: string
-  label: string
   /** Renders the cell; without it, the column exists only in the CSV file. */
   cell?: (row: Row) => ReactNode
   /** Returns the value for the CSV file and for sorting; without it, the file has no such column. */
   text?: (row: Row) => string | number | null
   isSortable?: boolean
-  isNumber?: boolean
 }
 
 /** A page of rows. */
@@ -33,6 +38,8 @@ interface RecordTableProps<Row> extends Rows<Row> {
   label: string
   columns: readonly Column<Row>[]
   rowKey: (row: Row) => string | number
+  /** A sentence about the records. */
+  about?: string | undefined
   /** The filter fields. */
   filters?: ReactNode
   /** More actions, such as adding a row. */
@@ -42,78 +49,65 @@ interface RecordTableProps<Row> extends Rows<Row> {
 }
 
 /** A table with filters in the address, sorting, pages and a CSV export. */
-export function RecordTable<Row>({ label, columns, rowKey, filters, actions, none, ...rows }: RecordTableProps<Row>) {
+export function RecordTable<Row>({
+  label,
+  about,
+  columns,
+  rowKey,
+  filters,
+  actions,
+  none,
+  ...rows
+}: RecordTableProps<Row>) {
   return (
-    <section className="records" aria-label={label}>
-      <div className="records-tools">
-        {filters && <search className="records-filters">{filters}</search>}
-        <p className="button-row">
+    <section className={styles.records} aria-label={label}>
+      {about !== undefined && <p className="hint">{about}</p>}
+      <div className={styles.tools}>
+        {filters && <search className={styles.filters}>{filters}</search>}
+        <Toolbar className={styles.actions}>
           {rows.readAll && <CsvButton name={label} columns={columns} readAll={rows.readAll} />}
           {actions}
-        </p>
+        </Toolbar>
       </div>
       <ErrorMessage error={rows.error} />
       {(rows.rows || !rows.error) && (
-        <Table label={label} columns={columns} rowKey={rowKey} none={none} rows={rows.rows} />
+        <Records label={label} columns={columns} rowKey={rowKey} none={none} rows={rows.rows} />
       )}
       <Pages hasMore={rows.hasMore} total={rows.total} />
     </section>
   )
 }
 
-type TableProps<Row> = Pick<RecordTableProps<Row>, 'label' | 'columns' | 'rowKey' | 'none' | 'rows'>
+type RecordsProps<Row> = Pick<RecordTableProps<Row>, 'label' | 'columns' | 'rowKey' | 'none' | 'rows'>
 
-function Table<Row>({ label, columns: all, rowKey, none, rows }: TableProps<Row>) {
-  if (!rows) return <div className="admin-waiting" aria-busy="true" />
-  if (rows.length === 0) return <p className="records-none">{none}</p>
-  const columns = all.filter(({ cell }) => cell)
+function Records<Row>({ label, columns, rowKey, none, rows }: RecordsProps<Row>) {
+  const { sort } = useFilters().filters
+  if (!rows) return <Skeleton />
+  if (rows.length === 0) return <p className={styles.none}>{none}</p>
+  const shown = columns.filter(({ cell }) => cell)
   return (
-    <table className="records-table" aria-label={label}>
-      <thead>
-        <tr>
-          {columns.map(({ key, label: name, isSortable, isNumber }) => (
-            <ColumnHead key={key} name={key} label={name} isSortable={isSortable} isNumber={isNumber} />
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map((row) => (
-          <tr key={rowKey(row)}>
-            {columns.map(({ key, label: name, cell, isNumber }) => (
-              <td key={key} className={isNumber ? `number column-${key}` : `column-${key}`} data-label={name}>
-                {cell?.(row)}
-              </td>
-            ))}
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <Table
+      label={label}
+      isStacked
+      heads={shown.map((column) => ({
+        ...column,
+        order: getSortOrder(sort, column.key),
+        content: column.isSortable && <SortButton name={column.key} label={column.label} />,
+      }))}
+      rows={rows.map((row) => ({ key: rowKey(row), cells: shown.map(({ cell }) => cell?.(row)) }))}
+    />
   )
 }
 
-interface ColumnHeadProps {
-  name: string
-  label: string
-  isSortable?: boolean | undefined
-  isNumber?: boolean | undefined
-}
-
-/** The head of a column. A click sorts by it, and a second one reverses the order. */
-function ColumnHead({ name, label, isSortable, isNumber }: ColumnHeadProps) {
+/** Sorts by a column, and in reverse order with a second click. */
+function SortButton({ name, label }: { name: string; label: string }) {
   const { filters, setFilters } = useFilters()
-  const { sort } = filters
-  const order = getSortOrder(sort, name)
+  const order = getSortOrder(filters['sort'], name)
   return (
-    <th scope="col" className={isNumber ? 'number' : undefined} aria-sort={order}>
-      {isSortable ? (
-        <button type="button" onClick={() => setFilters({ sort: order === 'ascending' ? `-${name}` : name })}>
-          {label}
-          <span aria-hidden="true">{sortArrows[order ?? 'none']}</span>
-        </button>
-      ) : (
-        <span>{label}</span>
-      )}
-    </th>
+    <button type="button" onClick={() => setFilters({ sort: order === 'ascending' ? `-${name}` : name })}>
+      {label}
+      <span aria-hidden="true">{sortArrows[order ?? 'none']}</span>
+    </button>
   )
 }
 
@@ -128,7 +122,7 @@ function CsvButton<Row>({
   name,
   columns,
   readAll,
-}: { name: string } & Pick<TableProps<Row>, 'columns'> & Required<Pick<Rows<Row>, 'readAll'>>) {
+}: { name: string } & Pick<RecordsProps<Row>, 'columns'> & Required<Pick<Rows<Row>, 'readAll'>>) {
   const [state, setState] = useState<'ready' | 'working' | { error: unknown }>('ready')
   const save = async () => {
     if (state === 'working') return
@@ -145,10 +139,10 @@ function CsvButton<Row>({
   }
   return (
     <>
-      {typeof state === 'object' && <span className="wrong">{describeError(state.error)}</span>}
-      <button type="button" className="quiet-button" aria-disabled={state === 'working'} onClick={save}>
+      {typeof state === 'object' && <span className="error">{describeError(state.error)}</span>}
+      <Button aria-disabled={state === 'working'} onClick={save}>
         {t('app.admin.csv')}
-      </button>
+      </Button>
     </>
   )
 }
@@ -159,17 +153,17 @@ function Pages({ hasMore, total }: { hasMore: boolean; total: number | undefined
   if (page === 1 && !hasMore) return total ? <p className="hint">{t('app.admin.total', { count: total })}</p> : null
   const showPage = (number: number) => setFilters({ page: number === 1 ? '' : String(number) })
   return (
-    <nav className="records-pages" aria-label={t('app.admin.pages')}>
-      <button type="button" className="quiet-button" disabled={page === 1} onClick={() => showPage(page - 1)}>
+    <nav className={styles.pages} aria-label={t('app.admin.pages')}>
+      <Button disabled={page === 1} onClick={() => showPage(page - 1)}>
         {t('app.admin.previous')}
-      </button>
+      </Button>
       <span className="hint" role="status">
         {t('app.admin.page', { page })}
         {total !== undefined && ` · ${t('app.admin.total', { count: total })}`}
       </span>
-      <button type="button" className="quiet-button" disabled={!hasMore} onClick={() => showPage(page + 1)}>
+      <Button disabled={!hasMore} onClick={() => showPage(page + 1)}>
         {t('app.admin.next')}
-      </button>
+      </Button>
     </nav>
   )
 }
@@ -184,7 +178,6 @@ export function SearchField({ name, label }: { name: string; label: string }) {
   const [text, setText] = useState(current)
   /** The text that the address has, or gets from this field. */
   const known = useRef(current)
-  const id = useId()
   useEffect(() => {
     if (current === known.current) return
     // A link or the browser has changed the address.
@@ -200,16 +193,17 @@ export function SearchField({ name, label }: { name: string; label: string }) {
     return () => clearTimeout(timer)
   })
   return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      <input
-        id={id}
-        type={name === 'q' ? 'search' : 'text'}
-        value={text}
-        onChange={(event) => setText(event.target.value)}
-        autoComplete="off"
-      />
-    </div>
+    <LabelledField label={label} className={name === 'q' ? styles.search : styles.filter}>
+      {(control) => (
+        <Input
+          {...control}
+          type={name === 'q' ? 'search' : 'text'}
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+          autoComplete="off"
+        />
+      )}
+    </LabelledField>
   )
 }
 
@@ -217,33 +211,45 @@ interface ChoiceFieldProps {
   name: string
   label: string
   /** The values with their labels. */
-  choices: readonly (readonly [value: string, text: string])[]
+  choices: Choices
+  /** More choices, in groups. */
+  groups?: readonly (readonly [label: string, choices: Choices])[]
   /** The default value; without one, the default is all rows. */
   defaultValue?: string
 }
 
+type Choices = readonly (readonly [value: string, text: string])[]
+
 /** A filter with a list of choices. */
-export function ChoiceField({ name, label, choices, defaultValue = '' }: ChoiceFieldProps) {
+export function ChoiceField({ name, label, choices, groups = [], defaultValue = '' }: ChoiceFieldProps) {
   const { filters, setFilters } = useFilters()
-  const id = useId()
   return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      <select
-        id={id}
-        value={filters[name] ?? defaultValue}
-        onChange={(event) => setFilters({ [name]: event.target.value })}
-      >
-        {defaultValue === '' && <option value="">{t('app.admin.all')}</option>}
-        {choices.map(([value, text]) => (
-          <option key={value} value={value}>
-            {text}
-          </option>
-        ))}
-      </select>
-    </div>
+    <LabelledField label={label} className={styles.filter}>
+      {(control) => (
+        <Select
+          {...control}
+          value={filters[name] ?? defaultValue}
+          onChange={(event) => setFilters({ [name]: event.target.value })}
+        >
+          {defaultValue === '' && <option value="">{t('app.admin.all')}</option>}
+          <Options choices={choices} />
+          {groups.map(([title, members]) => (
+            <optgroup key={title} label={title}>
+              <Options choices={members} />
+            </optgroup>
+          ))}
+        </Select>
+      )}
+    </LabelledField>
   )
 }
+
+const Options = ({ choices }: { choices: Choices }) =>
+  choices.map(([value, text]) => (
+    <option key={value} value={value}>
+      {text}
+    </option>
+  ))
 
 interface DayFieldProps {
   name: string
@@ -255,17 +261,17 @@ interface DayFieldProps {
 /** A filter by day or by month. */
 export function DayField({ name, label, defaultValue = '', type = 'date' }: DayFieldProps) {
   const { filters, setFilters } = useFilters()
-  const id = useId()
   return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      <input
-        id={id}
-        type={type}
-        value={filters[name] ?? defaultValue}
-        onChange={(event) => setFilters({ [name]: event.target.value })}
-      />
-    </div>
+    <LabelledField label={label} className={styles.filter}>
+      {(control) => (
+        <Input
+          {...control}
+          type={type}
+          value={filters[name] ?? defaultValue}
+          onChange={(event) => setFilters({ [name]: event.target.value })}
+        />
+      )}
+    </LabelledField>
   )
 }
 

@@ -4,11 +4,14 @@ import { api } from '../shared/api/client.ts'
 import { formatDate, formatNumber } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
+import { Facts } from '../shared/ui/facts.tsx'
 import { Field } from '../shared/ui/field.tsx'
+import { numberHead, Table } from '../shared/ui/table.tsx'
 import { runMutation, useCall, useFigures } from './admin-queries.ts'
 import { findChoice } from './filters.ts'
-import { InlineForm, readNumber } from './form-fields.tsx'
-import { Facts, Part, PlainTable, StateBadge } from './parts.tsx'
+import { InlineForm } from './form-fields.tsx'
+import { readNumber } from './member-values.ts'
+import { Part, StateBadge } from './parts.tsx'
 
 interface Count {
   files: number
@@ -82,9 +85,9 @@ interface CountsProps {
 
 const Counts = ({ label, head, counts }: CountsProps) =>
   counts.length > 0 && (
-    <PlainTable
+    <Table
       label={label}
-      heads={[head, `#${t('app.admin.files')}`, `#${t('app.admin.megabytes')}`]}
+      heads={[head, numberHead(t('app.admin.files')), numberHead(t('app.admin.megabytes'))]}
       rows={counts.map(({ key, name, files, bytes }) => ({
         key,
         cells: [name, formatNumber(files), formatMegabytes(bytes)],
@@ -134,7 +137,7 @@ function Findings({ verification: { files, read, listed } }: { verification: Ver
   return (
     <>
       <StateBadge kind="wrong">{t('app.admin.filesWrong', { ...counts, count: listed.length })}</StateBadge>
-      <PlainTable
+      <Table
         label={t('app.admin.findings')}
         heads={[t('app.admin.finding'), t('app.admin.file'), t('app.admin.subject')]}
         rows={listed.map(({ finding, file, owner }) => ({
@@ -170,12 +173,12 @@ function RetentionPreview() {
           (data.length === 0 ? (
             <p className="hint">{t('app.admin.nothingExpired')}</p>
           ) : (
-            <PlainTable
+            <Table
               label={t('app.admin.expired')}
               heads={[
                 t('app.admin.ofRoom'),
-                `#${t('app.admin.files')}`,
-                `#${t('app.admin.megabytes')}`,
+                numberHead(t('app.admin.files')),
+                numberHead(t('app.admin.megabytes')),
                 t('app.admin.oldest'),
               ]}
               rows={data.map(({ room, files, bytes, oldest }) => ({

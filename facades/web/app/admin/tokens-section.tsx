@@ -6,11 +6,14 @@ import { api } from '../shared/api/client.ts'
 import { formatDateTime } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
+import { Facts } from '../shared/ui/facts.tsx'
 import { Field } from '../shared/ui/field.tsx'
+import { Toolbar } from '../shared/ui/toolbar.tsx'
 import { ActionButton } from './action-button.tsx'
 import { useCall } from './admin-queries.ts'
-import { InlineForm, readText } from './form-fields.tsx'
-import { Facts, Part } from './parts.tsx'
+import { InlineForm } from './form-fields.tsx'
+import { readText } from './member-values.ts'
+import { Part } from './parts.tsx'
 
 type FoundToken = Awaited<ReturnType<typeof api.tokens.find.query>>
 
@@ -83,7 +86,7 @@ function TokenDetails({ token, done }: { token: FoundToken; done: () => Promise<
             ),
           ],
           [t('app.name'), name],
-          [t('app.admin.abilities'), abilities?.map((ability) => t(`page.ability.${ability}`)).join(', ')],
+          [t('app.field.abilities'), abilities?.map((ability) => t(`page.ability.${ability}`)).join(', ')],
           [t('app.admin.tokenCreated'), formatDateTime(createdAt)],
           [t('app.admin.lastUsed'), formatTime(lastUsedAt)],
           [t('app.admin.ends'), formatTime(expiresAt)],
@@ -92,7 +95,7 @@ function TokenDetails({ token, done }: { token: FoundToken; done: () => Promise<
       {userId === null ? (
         <p>{t('app.admin.tokenOfAppText')}</p>
       ) : (
-        <p className="button-row">
+        <Toolbar>
           <ActionButton
             label={t('app.admin.revoke')}
             title={t('app.admin.revokeOf', { name: name ?? '' })}
@@ -104,7 +107,7 @@ function TokenDetails({ token, done }: { token: FoundToken; done: () => Promise<
               await done()
             }}
           />
-        </p>
+        </Toolbar>
       )}
     </>
   )

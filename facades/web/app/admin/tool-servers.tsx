@@ -1,12 +1,13 @@
 import { api } from '../shared/api/client.ts'
 import { t } from '../shared/text/labels.ts'
+import { Button } from '../shared/ui/button.tsx'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
-import { Field } from '../shared/ui/field.tsx'
-import { ActionButton } from './action-button.tsx'
+import { Table } from '../shared/ui/table.tsx'
+import { Toolbar } from '../shared/ui/toolbar.tsx'
 import { runMutation, useCall, useRecords } from './admin-queries.ts'
 import { findChoice, useFilters } from './filters.ts'
-import { readText } from './form-fields.tsx'
 import { Part, StateBadge } from './parts.tsx'
+import { defineWholeForm, FormButton } from './record-form.tsx'
 
 type Server = Awaited<ReturnType<typeof api.mcp.servers.query>>[number]
 
@@ -28,26 +29,15 @@ function ServerTable({ servers }: { servers: readonly Server[] }) {
   const { filters } = useFilters()
   if (servers.length === 0) return <p className="hint">{t('app.admin.noServers')}</p>
   return (
-    <table className="plain-table">
-      <thead>
-        <tr>
-          <th scope="col">{t('app.admin.server')}</th>
-          <th scope="col">{t('app.admin.address')}</th>
-          <th scope="col">{t('app.admin.state')}</th>
-        </tr>
-      </thead>
-      <tbody>
-        {servers.map(({ label, address, status }) => (
-          <tr key={label} aria-current={label === filters['server'] || undefined}>
-            <td>{label}</td>
-            <td>{address}</td>
-            <td>
-              <ServerState status={String(status)} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <Table
+      label={t('app.admin.toolServers')}
+      heads={[t('app.admin.server'), t('app.admin.address'), t('app.admin.state')]}
+      rows={servers.map(({ label, address, status }) => ({
+        key: label,
+        isCurrent: label === filters['server'],
+        cells: [label, address, <ServerState key="state" status={String(status)} />],
+      }))}
+    />
   )
 }
 
@@ -72,48 +62,31 @@ function ServerActions() {
       return 'done'
     })
   return (
-    <div className="button-row">
-      <button
-        type="button"
-        className="quiet-button"
-        aria-disabled={isWorking}
-        onClick={runAction(() => api.mcp.check.mutate())}
-      >
+    <Toolbar>
+      <Button aria-disabled={isWorking} onClick={runAction(() => api.mcp.check.mutate())}>
         {t('app.admin.testCall')}
-      </button>
-      <button
-        type="button"
-        className="quiet-button"
-        aria-disabled={isWorking}
-        onClick={runAction(() => api.mcp.sync.mutate())}
-      >
+      </Button>
+      <Button aria-disabled={isWorking} onClick={runAction(() => api.mcp.sync.mutate())}>
         {t('app.admin.syncTools')}
-      </button>
+      </Button>
       <AddServer />
       <span role="status">
         {isWorking && t('page.working')}
         {result && t('app.admin.done')}
       </span>
       <ErrorMessage error={error} />
-    </div>
+    </Toolbar>
   )
 }
 
+const newServer = defineWholeForm('mcpServers.create', { first: ['serverLabel', 'url', 'apiKey'] })
+
 const AddServer = () => (
-  <ActionButton
+  <FormButton
     label={t('app.admin.addServer')}
     title={t('app.admin.addServer')}
     action={t('app.admin.add')}
-    act={(form) =>
-      api.mcpServers.create.mutate({
-        serverLabel: readText(form, 'label'),
-        url: readText(form, 'url'),
-        apiKey: readText(form, 'key') || null,
-      })
-    }
-  >
-    <Field label={t('app.name')} name="label" required maxLength={120} />
-    <Field label={t('app.admin.address')} name="url" type="url" required />
-    <Field label={t('app.admin.key')} name="key" type="password" autoComplete="off" hint={t('app.admin.keyHint')} />
-  </ActionButton>
+    form={newServer}
+    save={(server) => api.mcpServers.create.mutate(server)}
+  />
 )

@@ -1,14 +1,18 @@
 import { useState } from 'react'
 import { api } from '../shared/api/client.ts'
+import { FreshSessionDialog } from '../shared/fresh-session.tsx'
 import { t } from '../shared/text/labels.ts'
+import { Button } from '../shared/ui/button.tsx'
 import { FormDialog, KEEP_OPEN } from '../shared/ui/form-dialog.tsx'
+import { CellText } from '../shared/ui/table.tsx'
+import { Toolbar } from '../shared/ui/toolbar.tsx'
 import { ActionButton } from './action-button.tsx'
 import { runMutation, useRecords } from './admin-queries.ts'
-import { readJson, TextInput } from './form-fields.tsx'
-import { FreshSessionDialog } from './fresh-session.tsx'
-import { useLocalRows } from './local-rows.ts'
-import { StateBadge } from './parts.tsx'
-import { ChoiceField, type Column, RecordTable, SearchField } from './record-table.tsx'
+import { actionColumn, columnsOf, stateColumn } from './columns.tsx'
+import { Preformatted, SideBySide, StateBadge } from './parts.tsx'
+import { defineForm, FormFields } from './record-form.tsx'
+import { ChoiceField } from './record-table.tsx'
+import { defineSection } from './section.tsx'
 import { ToolServersPart, useServers } from './tool-servers.tsx'
 
 type Tool = Awaited<ReturnType<typeof api.mcp.tools.query>>[number]
@@ -30,43 +34,17 @@ const stateLabels = {
 } as const
 const stateKinds = { approved: 'ok', changed: 'warn', new: 'warn', off: 'idle' } as const
 
-const buildColumns = (): Column<Tool>[] => [
-  {
-    key: 'name',
-    label: t('app.admin.tool'),
-    cell: ({ name, definition }) => <ToolName name={name} about={definition.description} />,
-    text: ({ name }) => name,
-    isSortable: true,
-  },
-  {
-    key: 'server',
-    label: t('app.admin.server'),
-    cell: ({ server }) => server,
-    text: ({ server }) => server,
-    isSortable: true,
-  },
-  {
-    key: 'state',
-    label: t('app.admin.state'),
-    cell: (tool) => <StateBadge kind={stateKinds[getToolState(tool)]}>{t(stateLabels[getToolState(tool)])}</StateBadge>,
-    text: getToolState,
-    isSortable: true,
-  },
-  { key: 'actions', label: t('app.admin.actions'), cell: (tool) => <ToolActions tool={tool} /> },
-]
-
 const ToolName = ({ name, about }: { name: string; about: string }) => (
-  <span>
+  <CellText note={about.slice(0, 200)}>
     <strong>{name}</strong>
-    <span className="sub">{about.slice(0, 200)}</span>
-  </span>
+  </CellText>
 )
 
 const ToolActions = ({ tool }: { tool: Tool }) => (
-  <span className="button-row">
+  <Toolbar>
     <Approve tool={tool} />
     <TryTool tool={tool} />
-  </span>
+  </Toolbar>
 )
 
 /** Compares the approved definition with the current one. The shown version is the one that gets approved. */
@@ -78,31 +56,32 @@ function Approve({ tool }: { tool: Tool }) {
       label={t('app.admin.approve')}
       title={t('app.admin.approveOf', { name })}
       text={t('app.admin.approveText')}
+      width="full"
       action={t('app.admin.approve')}
       act={() => api.mcp.approve.mutate({ name, hash })}
     >
-      <div className="compare">
+      <SideBySide>
         <Definition title={t('app.admin.approvedNow')} definition={approved} other={definition} />
         <Definition title={t('app.admin.offeredNow')} definition={definition} other={approved} />
-      </div>
+      </SideBySide>
     </ActionButton>
   )
 }
+
+const trialForm = defineForm('mcp.tryTool', ['input'])
 
 /** Calls a tool as a model would, and shows the result. */
 function TryTool({ tool: { name, hash, definition } }: { tool: Tool }) {
   const [isOpen, setOpen] = useState(false)
   const [trial, setTrial] = useState<{ isFailed: boolean; result: string }>()
   const run = async (form: FormData) => {
-    const input = (readJson(form, 'input') ?? {}) as never
-    setTrial(await runMutation(() => api.mcp.tryTool.mutate({ name, hash, input })))
+    const trial = trialForm.read(form)
+    setTrial(await runMutation(() => api.mcp.tryTool.mutate({ name, hash, ...trial })))
     return KEEP_OPEN
   }
   return (
     <>
-      <button type="button" className="quiet-button" onClick={() => setOpen(true)}>
-        {t('app.admin.tryTool')}
-      </button>
+      <Button onClick={() => setOpen(true)}>{t('app.admin.tryTool')}</Button>
       {isOpen && (
         <FormDialog
           title={t('app.admin.tryToolOf', { name })}
@@ -114,19 +93,14 @@ function TryTool({ tool: { name, hash, definition } }: { tool: Tool }) {
           }}
         >
           <p>{t('app.admin.tryToolText')}</p>
-          <TextInput
-            label={t('app.admin.toolInput')}
-            name="input"
-            value={buildExampleInput(definition.inputSchema)}
-            rows={6}
-          />
+          <FormFields form={trialForm} record={{ input: buildExampleInput(definition.inputSchema) }} />
           <div role="status">
             {trial && (
               <>
                 <StateBadge kind={trial.isFailed ? 'wrong' : 'ok'}>
                   {t(trial.isFailed ? 'app.admin.toolFailed' : 'app.admin.toolAnswered')}
                 </StateBadge>
-                <pre className="trial">{trial.result}</pre>
+                <Preformatted>{trial.result}</Preformatted>
               </>
             )}
           </div>
@@ -138,13 +112,13 @@ function TryTool({ tool: { name, hash, definition } }: { tool: Tool }) {
 }
 
 /** Builds an example input from a JSON Schema. */
-function buildExampleInput(schema: unknown): string {
+function buildExampleInput(schema: unknown): object {
   const { properties = {} } = (schema ?? {}) as { properties?: Record<string, { type?: unknown; default?: unknown }> }
   const members = Object.entries(properties).map(([name, { type, default: defaultValue }]) => [
     name,
     defaultValue ?? emptyValues[String(type)] ?? null,
   ])
-  return JSON.stringify(Object.fromEntries(members), null, 2)
+  return Object.fromEntries(members)
 }
 
 const emptyValues: Record<string, unknown> = {
@@ -169,13 +143,13 @@ function Definition({ title, definition, other }: DefinitionProps) {
     <section aria-label={title}>
       <h3>{title}</h3>
       {definition ? (
-        <pre>
+        <Preformatted>
           {toLines(definition).map((line, index) => {
             const text = `${line}\n`
             // biome-ignore lint/suspicious/noArrayIndexKey: lines have no identity but their position.
             return otherLines.has(line) ? text : <mark key={index}>{text}</mark>
           })}
-        </pre>
+        </Preformatted>
       ) : (
         <p className="hint">{t('app.admin.nothingYet')}</p>
       )}
@@ -193,43 +167,49 @@ function toLines(definition: Tool['approved']): string[] {
   ]
 }
 
-/** The MCP servers, and the tools that models may call. */
-export function ToolsSection() {
+function useToolsAndServers() {
   const { data: servers = [] } = useServers()
   const { data, error } = useTools()
-  const rows = useLocalRows({
-    records: data,
-    error,
-    columns: buildColumns(),
-    texts: ({ name, definition }) => [name, definition.description],
-    matchesFilters: (tool, { server, state }) =>
-      (!server || tool.server === server) && (!state || getToolState(tool) === state),
-  })
-  return (
+  return { data: data && { tools: data, servers }, error }
+}
+
+const column = columnsOf<Tool>('mcp.approve')
+
+/** The MCP servers, and the tools that models may call. */
+export const ToolsSection = defineSection({
+  labels: { title: 'app.admin.tools', search: 'app.admin.searchTools', none: 'app.admin.noTools' },
+  useData: useToolsAndServers,
+  getRows: ({ tools }) => tools,
+  rowKey: ({ name }) => name,
+  texts: ({ name, definition }) => [name, definition.description],
+  columns: [
+    column('name', {
+      label: t('app.admin.tool'),
+      cell: ({ name, definition }) => <ToolName name={name} about={definition.description} />,
+      isSortable: true,
+    }),
+    column('server', { label: t('app.admin.server'), isSortable: true }),
+    stateColumn<Tool, ToolState>(
+      { find: getToolState, kinds: stateKinds, describe: (state) => t(stateLabels[state]) },
+      { isSortable: true },
+    ),
+    actionColumn((tool: Tool) => <ToolActions tool={tool} />),
+  ],
+  matchesFilters: (tool, { server, state }) =>
+    (!server || tool.server === server) && (!state || getToolState(tool) === state),
+  filters: (data) => (
     <>
-      <ToolServersPart />
-      <RecordTable
-        label={t('app.admin.tools')}
-        columns={buildColumns()}
-        rowKey={({ name }) => name}
-        {...rows}
-        none={t('app.admin.noTools')}
-        filters={
-          <>
-            <SearchField name="q" label={t('app.admin.searchTools')} />
-            <ChoiceField
-              name="server"
-              label={t('app.admin.server')}
-              choices={servers.map(({ label }) => [label, label])}
-            />
-            <ChoiceField
-              name="state"
-              label={t('app.admin.state')}
-              choices={Object.entries(stateLabels).map(([state, label]) => [state, t(label)])}
-            />
-          </>
-        }
+      <ChoiceField
+        name="server"
+        label={t('app.admin.server')}
+        choices={(data?.servers ?? []).map(({ label }) => [label, label])}
+      />
+      <ChoiceField
+        name="state"
+        label={t('app.admin.state')}
+        choices={Object.entries(stateLabels).map(([state, label]) => [state, t(label)])}
       />
     </>
-  )
-}
+  ),
+  above: () => <ToolServersPart />,
+})

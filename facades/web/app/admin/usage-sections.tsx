@@ -1,10 +1,12 @@
 import { api } from '../shared/api/client.ts'
 import { formatDateTime, formatMoney, formatNumber } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
+import { Button } from '../shared/ui/button.tsx'
 import { ActionButton } from './action-button.tsx'
-import { readPages, useFigures } from './admin-queries.ts'
-import { findChoice, useFilters } from './filters.ts'
-import { ChoiceField, type Column, DayField, RecordTable } from './record-table.tsx'
+import { useFigures } from './admin-queries.ts'
+import { findChoice } from './filters.ts'
+import { ChoiceField, type Column, DayField } from './record-table.tsx'
+import { definePagedSection } from './section.tsx'
 
 const billDimensions = ['group', 'user', 'app', 'model', 'provider'] as const
 const usageDimensions = [...billDimensions, 'room', 'day'] as const
@@ -19,8 +21,6 @@ const dimensionLabels = {
   day: 'app.admin.day',
 } as const
 
-const PAGE_SIZE = 50
-const ALL_SIZE = 1000
 const MICROS = 1_000_000
 
 type UsageSum = Awaited<ReturnType<typeof api.usage.list.query>>['rows'][number]
@@ -79,86 +79,71 @@ const ByField = ({ dimensions }: { dimensions: readonly Dimension[] }) => (
   />
 )
 
-const PrintButton = () => (
-  <button type="button" className="quiet-button" onClick={() => print()}>
-    {t('app.admin.print')}
-  </button>
-)
+const PrintButton = () => <Button onClick={() => print()}>{t('app.admin.print')}</Button>
 
 /** Returns the current month in UTC. */
 const getThisMonth = () => new Date().toISOString().slice(0, 7)
 
+const getFirstDay = () => `${getThisMonth()}-01`
+
+/** Returns the dimension that the address names. */
+const findDimension = <Name extends Dimension>(name: string | undefined, dimensions: readonly Name[]) =>
+  findChoice(dimensions, name) ?? 'group'
+
 /** Usage and its cost by group, person, app, model or day. */
-export function UsageSection() {
-  const { filters } = useFilters()
-  const by = findChoice(usageDimensions, filters['by']) ?? 'group'
-  const firstDay = `${getThisMonth()}-01`
-  const criteria = { by, from: filters['from'] ?? firstDay, ...(filters['to'] && { to: filters['to'] }) }
-  const input = { ...criteria, page: Number(filters['page'] ?? 1), size: PAGE_SIZE }
-  const { data, error } = useFigures(['usage', input], (signal) => api.usage.list.query(input, { signal }))
-  return (
-    <RecordTable
-      label={t('app.admin.usage')}
-      columns={[buildNameColumn(by, (sum: UsageSum) => sum[by] ?? null), ...buildSumColumns()]}
-      rowKey={(sum) => `${sum[by]} ${sum.currency}`}
-      rows={data?.rows}
-      error={error}
-      hasMore={data?.hasMore ?? false}
-      readAll={() => readPages((page) => api.usage.list.query({ ...criteria, page, size: ALL_SIZE }))}
-      none={t('app.admin.noUsage')}
-      filters={
-        <>
-          <ByField dimensions={usageDimensions} />
-          <DayField name="from" label={t('app.admin.from')} defaultValue={firstDay} />
-          <DayField name="to" label={t('app.admin.to')} />
-        </>
-      }
-      actions={<PrintButton />}
-    />
-  )
-}
+export const UsageSection = definePagedSection({
+  labels: { title: 'app.admin.usage', none: 'app.admin.noUsage' },
+  key: 'usage',
+  read: ({ by, from = getFirstDay(), to }, page, options) =>
+    api.usage.list.query({ by: findDimension(by, usageDimensions), from, ...(to && { to }), ...page }, options),
+  getRows: ({ rows }) => rows,
+  useData: useFigures,
+  rowKey: (sum: UsageSum) => `${usageDimensions.map((by) => sum[by]).join(' ')} ${sum.currency}`,
+  columns: (_, { by: name }) => {
+    const by = findDimension(name, usageDimensions)
+    return [buildNameColumn(by, (sum) => sum[by] ?? null), ...buildSumColumns()]
+  },
+  filters: () => (
+    <>
+      <ByField dimensions={usageDimensions} />
+      <DayField name="from" label={t('app.admin.from')} defaultValue={getFirstDay()} />
+      <DayField name="to" label={t('app.admin.to')} />
+    </>
+  ),
+  actions: () => <PrintButton />,
+})
 
 /** The bill of a month by group, person, app, model or provider. A closed bill no longer changes. */
-export function BillsSection() {
-  const { filters } = useFilters()
-  const by = findChoice(billDimensions, filters['by']) ?? 'group'
-  const criteria = { by, month: filters['month'] ?? getThisMonth() }
-  const input = { ...criteria, page: Number(filters['page'] ?? 1), size: PAGE_SIZE }
-  const { data, error } = useFigures(['bill', input], (signal) => api.usage.bill.query(input, { signal }))
-  const closedAt = data?.closedAt ?? null
-  return (
-    <RecordTable
-      label={t('app.admin.bills')}
-      columns={[
-        buildNameColumn(by, ({ name }: BillLine) => name),
-        ...buildSumColumns(),
-        buildCountColumn('estimated', 'app.admin.estimated'),
-      ]}
-      rowKey={({ name, currency }) => `${name} ${currency}`}
-      rows={data?.rows}
-      error={error}
-      hasMore={data?.hasMore ?? false}
-      readAll={() => readPages((page) => api.usage.bill.query({ ...criteria, page, size: ALL_SIZE }))}
-      none={t('app.admin.noUsage')}
-      filters={
-        <>
-          <DayField name="month" type="month" label={t('app.admin.month')} defaultValue={getThisMonth()} />
-          <ByField dimensions={billDimensions} />
-        </>
-      }
-      actions={
-        <>
-          {closedAt === null ? (
-            <CloseMonth month={criteria.month} />
-          ) : (
-            <span>{t('app.admin.closedAt', { time: formatDateTime(closedAt) })}</span>
-          )}
-          <PrintButton />
-        </>
-      }
-    />
-  )
-}
+export const BillsSection = definePagedSection({
+  labels: { title: 'app.admin.bills', none: 'app.admin.noUsage' },
+  key: 'bill',
+  read: ({ by, month = getThisMonth() }, page, options) =>
+    api.usage.bill.query({ by: findDimension(by, billDimensions), month, ...page }, options),
+  getRows: ({ rows }) => rows,
+  useData: useFigures,
+  rowKey: ({ name, currency }: BillLine) => `${name} ${currency}`,
+  columns: (_, { by }) => [
+    buildNameColumn(findDimension(by, billDimensions), ({ name }) => name),
+    ...buildSumColumns(),
+    buildCountColumn('estimated', 'app.admin.estimated'),
+  ],
+  filters: () => (
+    <>
+      <DayField name="month" type="month" label={t('app.admin.month')} defaultValue={getThisMonth()} />
+      <ByField dimensions={billDimensions} />
+    </>
+  ),
+  actions: (bill, { month = getThisMonth() }) => (
+    <>
+      {bill?.closedAt ? (
+        <span>{t('app.admin.closedAt', { time: formatDateTime(bill.closedAt) })}</span>
+      ) : (
+        <CloseMonth month={month} />
+      )}
+      <PrintButton />
+    </>
+  ),
+})
 
 const CloseMonth = ({ month }: { month: string }) => (
   <ActionButton

@@ -1,3 +1,4 @@
+// Reads an archive of any size from the disk of a browser, a part at a time.
 import { BlobReader, BlobWriter, ZipReader } from '@zip.js/zip.js/lib/zip-core-custom.js'
 import type { Salts } from '../../browser/crypto.ts'
 

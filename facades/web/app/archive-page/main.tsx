@@ -1,17 +1,22 @@
-import { type FormEvent, StrictMode, useId, useState } from 'react'
+import '../app.css'
+import { type FormEvent, StrictMode, useState } from 'react'
 import { createRoot } from 'react-dom/client'
+import { Button } from '../shared/ui/button.tsx'
+import { joinClasses } from '../shared/ui/class-names.ts'
+import { Field } from '../shared/ui/field.tsx'
+import { FileField } from '../shared/ui/file-field.tsx'
 import { Archive } from './archive.ts'
+import styles from './archive-page.module.css'
+import { Parts } from './archive-parts.tsx'
 import { Opener, WrongSecret } from './opener.ts'
-import { Parts } from './parts.tsx'
 import { fillText, formatMoment, locale, texts } from './texts.ts'
-import './archive-page.css'
 
 /** Opens an archive of a person's data in a browser, without a network. */
 function ArchivePage() {
   const [archive, setArchive] = useState<Archive>()
   const [opener, setOpener] = useState<Opener>()
   return (
-    <main>
+    <main className={styles.page}>
       <h1>{texts.title}</h1>
       {archive && <ArchiveOrigin archive={archive} />}
       {!archive && <ArchiveChoice onChoose={setArchive} />}
@@ -36,37 +41,22 @@ function ArchiveChoice({ onChoose }: { onChoose: (archive: Archive) => void }) {
     <section aria-labelledby="choose">
       <h2 id="choose">{texts.choose}</h2>
       <p>{texts.chooseIntro}</p>
-      <div className="choices">
-        <FileField label={texts.chooseZip} accept=".zip,application/zip" choose={choose} />
-        <FileField label={texts.chooseFolder} isFolder choose={choose} />
+      <div className={styles.choices}>
+        <FileField
+          label={texts.chooseZip}
+          accept=".zip,application/zip"
+          onChange={({ currentTarget: { files } }) => choose(files)}
+        />
+        <FileField
+          label={texts.chooseFolder}
+          ref={(input) => input?.setAttribute('webkitdirectory', '')}
+          onChange={({ currentTarget: { files } }) => choose(files)}
+        />
       </div>
-      <p className="outcome wrong" role="status">
+      <p className={joinClasses('error', styles.outcome)} role="status">
         {isWrong && texts.noArchive}
       </p>
     </section>
-  )
-}
-
-interface FileFieldProps {
-  label: string
-  accept?: string
-  isFolder?: boolean
-  choose: (files: FileList | null) => void
-}
-
-function FileField({ label, accept, isFolder = false, choose }: FileFieldProps) {
-  const id = useId()
-  return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      <input
-        id={id}
-        type="file"
-        accept={accept}
-        ref={(input) => void (input && isFolder && input.setAttribute('webkitdirectory', ''))}
-        onChange={({ currentTarget: { files } }) => choose(files)}
-      />
-    </div>
   )
 }
 
@@ -81,7 +71,6 @@ const outcomeTexts: Record<Outcome, string> = {
 
 function UnlockForm({ archive, onUnlock }: { archive: Archive; onUnlock: (opener: Opener) => void }) {
   const [outcome, setOutcome] = useState<Outcome>('asking')
-  const id = useId()
   const unlock = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     const secret = String(new FormData(event.currentTarget).get('secret') ?? '')
@@ -96,16 +85,13 @@ function UnlockForm({ archive, onUnlock }: { archive: Archive; onUnlock: (opener
     <form aria-labelledby="unlock" onSubmit={unlock} aria-busy={outcome === 'opening'}>
       <h2 id="unlock">{texts.unlock}</h2>
       <p>{texts.unlockIntro}</p>
-      <div className="field">
-        <label htmlFor={id}>{texts.secret}</label>
-        <input id={id} name="secret" type="password" autoComplete="off" required />
-      </div>
+      <Field label={texts.secret} name="secret" type="password" autoComplete="off" required />
       <p>
-        <button type="submit" className="button" aria-disabled={outcome === 'opening'}>
+        <Button type="submit" kind="primary" aria-disabled={outcome === 'opening'}>
           {texts.open}
-        </button>
+        </Button>
       </p>
-      <p className={outcome === 'opening' ? 'outcome' : 'outcome wrong'} role="status">
+      <p className={joinClasses(outcome !== 'opening' && 'error', styles.outcome)} role="status">
         {outcomeTexts[outcome]}
       </p>
     </form>

@@ -34,6 +34,13 @@ export interface Message {
   text: string | undefined
 }
 
+interface Conversation {
+  name: string
+  /** Absent in archives of earlier versions. */
+  sealedName?: string | null
+  updatedAt: string
+}
+
 interface ConversationMessage {
   role: 'user' | 'assistant'
   content: string | null
@@ -79,6 +86,21 @@ export class Opener {
       if (key) return new Opener(archive, key, keychain)
     }
     throw new WrongSecret()
+  }
+
+  /** Reads the conversations with their names, those that are encrypted in place of the others. */
+  async readConversations(): Promise<Row<Conversation>[]> {
+    const [key, rows] = await Promise.all([
+      this.#conversationKey(),
+      this.#archive.readAllRows<Conversation>('conversations'),
+    ])
+    return Promise.all(
+      rows.map(async (row) => {
+        const { name, sealedName } = row.attributes
+        const opened = key && sealedName ? await ignoreUnreadable(unseal(key, readSealed(sealedName))) : undefined
+        return { ...row, attributes: { ...row.attributes, name: opened ?? name } }
+      }),
+    )
   }
 
   /** Reads the messages of a conversation in order. */

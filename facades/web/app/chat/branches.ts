@@ -12,54 +12,64 @@ export interface PathStep {
 /** The number that the first message has as its parent. */
 export const ROOT_NUMBER = 0
 
-/** The chosen version among the children of each message, by the number of the parent. */
-export type Choices = Readonly<Record<number, number>>
+/**
+ * Follows the tree from its beginning over a message to the newest one after it. Without a message, or with one that is
+ * not loaded, the path leads to the newest message of all.
+ */
+export function buildPath(messages: readonly OpenedMessage[], shownNumber: number | undefined): PathStep[] {
+  const parents = mapParents(messages)
+  const end = findNewestAfter(messages, parents, shownNumber)
+  if (!end) return []
+  const numbersByParent = Map.groupBy(parents.keys(), (number) => parents.get(number))
+  return collectPath(messages, parents, end).map((message) => {
+    const parentNumber = parents.get(message.number) ?? ROOT_NUMBER
+    return { message, versions: numbersByParent.get(parentNumber) ?? [], parentNumber }
+  })
+}
 
-/** Follows the tree from the first message to the last one, by the chosen versions or else the newest. */
-export function buildPath(messages: readonly OpenedMessage[], choices: Choices): PathStep[] {
-  const childrenByParent = Map.groupBy(messages.keys(), (index) => findParentNumber(messages, index))
-  const steps: PathStep[] = []
-  let parentNumber: number | undefined = ROOT_NUMBER
-  while (parentNumber !== undefined) {
-    const versions: OpenedMessage[] = (childrenByParent.get(parentNumber) ?? []).flatMap(
-      (index) => messages[index] ?? [],
-    )
-    const message: OpenedMessage | undefined =
-      versions.find(({ number }) => number === choices[parentNumber ?? ROOT_NUMBER]) ?? versions.at(-1)
-    if (message) steps.push({ message, versions: versions.map(({ number }) => number), parentNumber })
-    parentNumber = message?.number
+/** Maps the number of each message to that of its parent. */
+type Parents = ReadonlyMap<number, number>
+
+/** A parent that was deleted counts as the beginning. One that is not loaded keeps its number. */
+function mapParents(messages: readonly OpenedMessage[]): Parents {
+  const numbers = new Set(messages.map(({ number }) => number))
+  const first = messages[0]?.number ?? ROOT_NUMBER
+  const entries = messages.map(({ number, parent }, index): [number, number] => {
+    const before = messages[index - 1]?.number ?? ROOT_NUMBER
+    if (parent === null) return [number, before]
+    return [number, parent < first || numbers.has(parent) ? parent : ROOT_NUMBER]
+  })
+  return new Map(entries)
+}
+
+function findNewestAfter(
+  messages: readonly OpenedMessage[],
+  parents: Parents,
+  shownNumber: number | undefined,
+): OpenedMessage | undefined {
+  if (shownNumber === undefined || !parents.has(shownNumber)) return messages.at(-1)
+  const reached = new Set([shownNumber])
+  // Parents precede their children.
+  for (const [number, parent] of parents) if (reached.has(parent)) reached.add(number)
+  return messages.findLast(({ number }) => reached.has(number))
+}
+
+/** Collects the messages from the beginning of a branch, as far as it is loaded, up to this message. */
+function collectPath(messages: readonly OpenedMessage[], parents: Parents, end: OpenedMessage): OpenedMessage[] {
+  const path: OpenedMessage[] = []
+  let number: number | undefined = end.number
+  for (const message of messages.toReversed()) {
+    if (message.number !== number) continue
+    path.unshift(message)
+    number = parents.get(number)
   }
-  return steps
+  return path
 }
-
-/** Returns the number of a message's parent. A parent that is not loaded or was deleted counts as the beginning. */
-function findParentNumber(messages: readonly OpenedMessage[], index: number): number {
-  const parent = messages[index]?.parent
-  const before = messages[index - 1]?.number ?? ROOT_NUMBER
-  if (parent === null || parent === undefined) return before
-  return messages.some(({ number }) => number === parent) ? parent : ROOT_NUMBER
-}
-
-/** Returns the choices that put a message on the shown path. */
-export function findChoicesFor(messages: readonly OpenedMessage[], number: number): Choices {
-  return toChoices(findPathTo(messages, number))
-}
-
-/** Returns the choices that put a path on display. */
-export const toChoices = (path: readonly OpenedMessage[]): Choices =>
-  Object.fromEntries(path.map(({ number }, index) => [path[index - 1]?.number ?? ROOT_NUMBER, number]))
 
 /** Returns the messages from the beginning of a message's branch, as far as it is loaded, up to the message itself. */
 export function findPathTo(messages: readonly OpenedMessage[], number: number): OpenedMessage[] {
-  const path: OpenedMessage[] = []
-  let index = messages.findIndex((message) => message.number === number)
-  while (index >= 0) {
-    path.unshift(...messages.slice(index, index + 1))
-    const parent = findParentNumber(messages, index)
-    // Parents precede their children, so the search goes backwards.
-    index = messages.slice(0, index).findLastIndex((message) => message.number === parent)
-  }
-  return path
+  const end = messages.find((message) => message.number === number)
+  return end ? collectPath(messages, mapParents(messages), end) : []
 }
 
 /** Returns the path up to and including this message; undefined if the path doesn't contain it. */

@@ -1,100 +1,107 @@
-import { api, queryClient } from '../shared/api/client.ts'
-import { useSession } from '../shared/session.tsx'
+import { type ChatModel, listThinkingSteps, thinkingEfforts } from '../shared/models/models.ts'
 import { t } from '../shared/text/labels.ts'
+import { Choice } from '../shared/ui/choice.tsx'
+import { Field, LabelledField } from '../shared/ui/field.tsx'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
-import { type ChatOptions, getOptionsId, useOptions, writeOptions } from './chat-options.ts'
-import { getConversationQueryKey } from './conversations.ts'
+import { Select, TextArea } from '../shared/ui/input.tsx'
+import type { ChatOptions } from './chat-options.ts'
 
 export interface ChatOptionsProps {
-  /** The conversation; undefined before it is created. */
-  slug: string | undefined
-  /** The system prompt; undefined if it can't be decrypted. */
-  systemPrompt: string | undefined
+  /** Undefined if they can't be decrypted. */
+  instructions: string | undefined
+  options: ChatOptions
+  model: ChatModel | undefined
+  save: (instructions: string, options: ChatOptions) => Promise<void>
 }
 
-const efforts = ['low', 'medium', 'high'] as const
-const levels = ['', ...efforts] as const
-
-/** Edits the system prompt and the parameters of a conversation. */
-export function ChatOptionsDialog({ slug, systemPrompt, close }: ChatOptionsProps & { close: () => void }) {
-  const { connection, conversationKey: key } = useSession()
-  const optionsId = getOptionsId(String(connection.userinfo?.id), slug)
-  const options = useOptions(optionsId)
-  const save = async (form: FormData) => {
-    writeOptions(optionsId, readOptionsForm(form))
-    const prompt = String(form.get('prompt') ?? '').trim()
-    if (slug === undefined || prompt === systemPrompt) return
-    const sealed = prompt === '' ? null : await key.seal(prompt)
-    queryClient.setQueryData(
-      getConversationQueryKey(slug),
-      await api.conversations.update.mutate({ slug, systemPrompt: sealed }),
-    )
-  }
+/** Edits the instructions and the parameters of a chat. */
+export function ChatOptionsDialog(props: ChatOptionsProps & { close: () => void }) {
+  const { instructions = '', options, model, save, close } = props
   return (
-    <FormDialog title={t('app.options')} save={save} close={close}>
-      {slug !== undefined && (
-        <div className="field">
-          <label htmlFor="system-prompt">{t('app.options.prompt')}</label>
-          <textarea
-            id="system-prompt"
-            name="prompt"
-            rows={4}
-            maxLength={50_000}
-            dir="auto"
-            defaultValue={systemPrompt ?? ''}
-          />
-        </div>
-      )}
-      <ParameterFields options={options} />
+    <FormDialog
+      title={t('app.options')}
+      save={(form) => save(String(form.get('prompt') ?? '').trim(), readOptionsForm(form, options))}
+      close={close}
+    >
+      <LabelledField label={t('app.options.prompt')}>
+        {(control) => (
+          <TextArea {...control} name="prompt" rows={4} maxLength={50_000} dir="auto" defaultValue={instructions} />
+        )}
+      </LabelledField>
+      <ParameterFields
+        options={options}
+        thinkingSteps={listThinkingSteps(model)}
+        maxTokens={model?.limits?.maxOutputTokens}
+      />
     </FormDialog>
   )
 }
 
-const ParameterFields = ({ options: { parameters, areToolsOff } }: { options: ChatOptions }) => (
+interface ParameterFieldsProps {
+  options: ChatOptions
+  thinkingSteps: ReturnType<typeof listThinkingSteps>
+  /** The longest answer of the model, if it is known. */
+  maxTokens: number | null | undefined
+}
+
+const ParameterFields = ({ options: { parameters, areToolsOff }, thinkingSteps, maxTokens }: ParameterFieldsProps) => (
   <>
-    <div className="field">
-      <label htmlFor="temperature">{t('app.options.temperature')}</label>
-      <input
-        id="temperature"
-        name="temperature"
-        type="number"
-        min={0}
-        max={2}
-        step={0.1}
-        placeholder={t('app.options.usual')}
-        defaultValue={parameters.temperature}
-      />
-    </div>
-    <div className="field">
-      <label htmlFor="effort">{t('app.options.effort')}</label>
-      <select id="effort" name="effort" defaultValue={parameters.effort ?? ''}>
-        {levels.map((level) => (
-          <option key={level} value={level}>
-            {t(effortLabels[level])}
-          </option>
-        ))}
-      </select>
-    </div>
-    <label className="choice">
-      <input type="checkbox" name="tools" defaultChecked={!areToolsOff} />
-      {t('app.options.tools')}
-    </label>
+    <Field
+      label={t('app.options.length')}
+      name="length"
+      type="number"
+      min={1}
+      max={maxTokens ?? undefined}
+      placeholder={t('app.options.usual')}
+      defaultValue={parameters.maxTokens}
+    />
+    <Field
+      label={t('app.options.temperature')}
+      name="temperature"
+      type="number"
+      min={0}
+      max={2}
+      step={0.1}
+      placeholder={t('app.options.usual')}
+      defaultValue={parameters.temperature}
+    />
+    {thinkingSteps.length > 0 && (
+      <LabelledField label={t('app.options.effort')}>
+        {(control) => (
+          <Select {...control} name="effort" defaultValue={parameters.effort ?? ''}>
+            <option value="">{t('app.options.usual')}</option>
+            {thinkingSteps.map((step) => (
+              <option key={step} value={thinkingEfforts[step]}>
+                {t(stepLabels[step])}
+              </option>
+            ))}
+          </Select>
+        )}
+      </LabelledField>
+    )}
+    <Choice name="tools" defaultChecked={!areToolsOff} label={t('app.options.tools')} />
   </>
 )
 
-const effortLabels = {
-  '': 'app.options.usual',
+const stepLabels = {
+  off: 'app.options.effortOff',
   low: 'app.options.effortLow',
   medium: 'app.options.effortMedium',
   high: 'app.options.effortHigh',
 } as const
 
-/** Reads the form. Empty fields leave the parameter to the model. */
-function readOptionsForm(form: FormData): ChatOptions {
-  const temperature = String(form.get('temperature') ?? '')
-  const effort = efforts.find((level) => level === form.get('effort'))
+/** Reads the form. Empty fields leave the parameter to the model; one that is not shown stays. */
+function readOptionsForm(form: FormData, { parameters: before }: ChatOptions): ChatOptions {
+  const [temperature, maxTokens] = [form.get('temperature'), form.get('length')].map((value) => String(value ?? ''))
+  const effort = form.has('effort')
+    ? Object.values(thinkingEfforts).find((effort) => effort === form.get('effort'))
+    : before.effort
   return {
-    parameters: { ...(temperature !== '' && { temperature: Number(temperature) }), ...(effort && { effort }) },
+    parameters: {
+      ...(temperature && { temperature: Number(temperature) }),
+      ...(maxTokens && { maxTokens: Number(maxTokens) }),
+      ...(effort && { effort }),
+    },
     areToolsOff: form.get('tools') === null,
   }
 }

@@ -1,52 +1,83 @@
-import { useSyncExternalStore } from 'react'
-import type { AiRequest } from '../shared/api/client.ts'
-import { Listeners } from '../shared/listeners.ts'
-import { isRecord, readStored } from '../shared/local-store.ts'
+import { queryOptions, useQuery } from '@tanstack/react-query'
+import { type AiRequest, queryClient } from '../shared/api/client.ts'
+import { InputError } from '../shared/api/error-text.ts'
+import { TEMPORARY, useDraft } from '../shared/conversation/draft.ts'
+import type { ConversationKey } from '../shared/conversation-key.ts'
+import { isRecord, parseRecord } from '../shared/local-store.ts'
+import { useSession } from '../shared/session.tsx'
+import { t } from '../shared/text/labels.ts'
+import { buildConversationQuery, useConversation } from './conversations.ts'
+import { useSystemPrompt } from './system-prompt.ts'
 
 type Parameters = NonNullable<AiRequest['parameters']>
 
-/** Parameters of a conversation, which are stored in this browser. */
+/** Parameters of a conversation, which are stored with it, encrypted. */
 export interface ChatOptions {
-  parameters: Pick<Parameters, 'temperature' | 'effort'>
+  parameters: Pick<Parameters, 'temperature' | 'effort' | 'maxTokens'>
   /** True if models may not call their tools. */
   areToolsOff?: boolean
 }
 
 const defaultOptions: ChatOptions = { parameters: {} }
 
-/** Identifies the options of a conversation, or those that a person sets before the first question. */
-export const getOptionsId = (owner: string, slug: string | undefined): string => slug ?? `${owner}:new`
-
-const getStorageKey = (id: string) => `svc:options:${id}`
-
-const isOptions = (value: unknown): value is ChatOptions => isRecord(value) && isRecord(value['parameters'])
-
-const listeners = new Listeners()
-const optionsCache = new Map<string, { text: string | null; options: ChatOptions }>()
-
-/** Returns the same object until the options change, as `useSyncExternalStore` requires. */
-export function readOptions(id: string): ChatOptions {
-  const storageKey = getStorageKey(id)
-  const text = localStorage.getItem(storageKey)
-  const cached = optionsCache.get(storageKey)
-  if (cached?.text === text) return cached.options
-  const options: ChatOptions = { ...defaultOptions, ...readStored(storageKey, isOptions) }
-  optionsCache.set(storageKey, { text, options })
-  return options
+function toOptions(value: unknown): ChatOptions {
+  if (!isRecord(value) || !isRecord(value['parameters'])) return defaultOptions
+  return { parameters: value['parameters'], areToolsOff: value['areToolsOff'] === true }
 }
 
-export function writeOptions(id: string, options: ChatOptions): void {
-  localStorage.setItem(getStorageKey(id), JSON.stringify(options))
-  listeners.notify()
+const buildOptionsQuery = (key: ConversationKey, sealed: string | null | undefined) =>
+  queryOptions({
+    queryKey: ['chat-options', sealed],
+    enabled: sealed !== undefined,
+    queryFn: async () => {
+      if (!sealed) return defaultOptions
+      const text = await key.open(sealed).catch(() => {
+        throw new InputError(t('app.options.unreadable'))
+      })
+      return toOptions(parseRecord(text))
+    },
+    staleTime: Number.POSITIVE_INFINITY,
+    retry: false,
+    networkMode: 'always',
+  })
+
+/** Reads and decrypts the instructions and the options of a conversation. */
+export function usePreparation(key: ConversationKey, slug: string) {
+  const prompt = useSystemPrompt(key, slug)
+  const options = useQuery(buildOptionsQuery(key, useConversation(slug).data?.sealedOptions))
+  const error = prompt.error ?? options.error
+  const isLoaded = prompt.text !== undefined && options.isSuccess
+  return {
+    instructions: prompt.text,
+    options: options.data ?? defaultOptions,
+    error,
+    isLoaded,
+    isPending: !isLoaded && !error,
+    /** True if they can be written anew, also in place of those that can't be decrypted. */
+    canChange: isLoaded || prompt.isUnreadable || options.isError,
+  }
 }
 
-/** Moves the options that were set before the first question to the new conversation. */
-export function moveOptions(owner: string, slug: string): void {
-  const storageKey = getStorageKey(getOptionsId(owner, undefined))
-  const text = localStorage.getItem(storageKey)
-  if (text === null) return
-  localStorage.setItem(getStorageKey(slug), text)
-  localStorage.removeItem(storageKey)
+/** Returns the options of a conversation for a request; throws if they can't be read or decrypted. */
+export async function readOptions(key: ConversationKey, slug: string): Promise<ChatOptions> {
+  const query = { ...buildConversationQuery(key, slug), staleTime: Number.POSITIVE_INFINITY }
+  const { sealedOptions } = await queryClient.fetchQuery(query)
+  return queryClient.fetchQuery(buildOptionsQuery(key, sealedOptions))
 }
 
-export const useOptions = (id: string): ChatOptions => useSyncExternalStore(listeners.subscribe, () => readOptions(id))
+/**
+ * The instructions and options of a chat that has not begun. They are kept as a draft, encrypted in this browser,
+ * unless the chat will be temporary.
+ */
+export function useFirstOptions(isTemporary: boolean) {
+  const { connection, conversationKey } = useSession()
+  const name = isTemporary ? `${TEMPORARY}:options` : 'options'
+  const draft = useDraft(conversationKey, String(connection.userinfo?.id), name)
+  const { instructions, options } = parseRecord(draft.text) ?? {}
+  return {
+    instructions: typeof instructions === 'string' ? instructions : '',
+    options: toOptions(options),
+    write: (next: { instructions: string; options: ChatOptions }) => draft.write(JSON.stringify(next)),
+    clear: () => draft.clear(draft.text),
+  }
+}

@@ -1,147 +1,204 @@
 import { useNavigate } from '@tanstack/react-router'
-import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react'
+import { type ComponentProps, lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react'
 import { isNotFound } from '../shared/api/error-text.ts'
+import { TEMPORARY } from '../shared/conversation/draft.ts'
 import { ModelButton } from '../shared/models/model-button.tsx'
-import { type ChatModel, useChosenModel, useModels } from '../shared/models/models.ts'
+import { ModelEndNotice } from '../shared/models/model-end-notice.tsx'
+import { type ChatModel, useModels } from '../shared/models/models.ts'
 import { AnnouncementNotice } from '../shared/notices/announcement-notice.tsx'
 import { usePendingAnnouncements } from '../shared/notices/announcements.ts'
 import { LimitNotice } from '../shared/notices/limit-notice.tsx'
 import { useIsOnline } from '../shared/online.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
-import { ErrorMessage } from '../shared/ui/error-message.tsx'
-import { IconButton } from '../shared/ui/icon.tsx'
+import { ErrorNotice } from '../shared/ui/error-message.tsx'
+import { IconButton } from '../shared/ui/icon-button.tsx'
+import { Notice } from '../shared/ui/notice.tsx'
+import { Page, PageError } from '../shared/ui/page.tsx'
 import { PageHead, usePageTitle } from '../shared/ui/page-head.tsx'
-import { moveOptions } from './chat-options.ts'
+import { ArchiveNotice } from './archive-notice.tsx'
+import { useFirstModel } from './chat-model.ts'
+import { useFirstOptions } from './chat-options.ts'
 import type { ChatOptionsProps } from './chat-options-dialog.tsx'
 import { type Question, requestAnswer, storeQuestion } from './chat-requests.ts'
 import { ActionsProvider, useChat } from './chat-state.ts'
 import { QuestionComposer } from './composer.tsx'
-import { createConversation, useConversation } from './conversations.ts'
+import { createConversation, createTemporaryChat, saveOptions, useConversation } from './conversations.ts'
 import { MessageList } from './message-list.tsx'
-import { type Turn, turns } from './turn.ts'
-import './chat.css'
+import { readAllEarlier, type useMessages } from './messages.ts'
+import { DeletedNotice, MissingChat } from './missing-chat.tsx'
+import { useReadingEnd } from './read-aloud.ts'
+import { isTemporary as isTemporarySlug, useIsGone, useIsKeeping } from './temporary-chats.ts'
+import { TemporaryHint, TemporaryNotice } from './temporary-notice.tsx'
+import { isHalted, type Turn, turns } from './turn.ts'
+import { Welcome } from './welcome.tsx'
 
 /** Shows a conversation, or the page that starts one. */
-export const ChatPage = ({ slug }: { slug?: string }) => (slug === undefined ? <NewChat /> : <Chat slug={slug} />)
-
-/** The model of a fresh installation, which answers one sample question. */
-const DEMO_MODEL = 'demo'
+export const ChatPage = ({ slug }: { slug?: string }) => (slug === undefined ? <NewChat /> : <OpenedChat slug={slug} />)
 
 function NewChat() {
   const { data: models, error } = useModels()
-  const { model, choose } = useChosenModel(models)
+  const [isTemporary, setTemporary] = useState(false)
+  const draftName = isTemporary ? TEMPORARY : undefined
+  const { model, isKnown, choose, recordUse } = useFirstModel(draftName, models)
+  const options = useFirstOptions(isTemporary)
   const canSend = !useIsSendingBlocked() && model !== undefined
-  const send = useFirstQuestion(model)
+  const send = useFirstQuestion(model, recordUse, options, isTemporary)
   usePageTitle(t('app.chat.new'))
   return (
-    <main id="main" className="chat">
+    <Page>
       <ChatHead models={models} model={model} choose={choose}>
-        <h1>{t('app.chat.new')}</h1>
+        <h1>{t(isTemporary ? 'app.temporary' : 'app.chat.new')}</h1>
+        <IconButton
+          icon="temporary"
+          label={t('app.temporary')}
+          aria-pressed={isTemporary}
+          onClick={() => setTemporary(!isTemporary)}
+        />
       </ChatHead>
-      <div className="empty">
-        <p className="lead">{t('app.chat.empty')}</p>
-        {model?.modelId === DEMO_MODEL && <SampleQuestion canSend={canSend} send={send} />}
-      </div>
+      <Welcome model={model} isTemporary={isTemporary} />
       <QuestionComposer
-        slug={undefined}
+        slug={draftName}
         canSend={canSend}
-        obstacle={<SendObstacles error={models ? undefined : error} />}
+        isLoading={!(isKnown || error)}
+        models={{ models, model, choose }}
+        obstacle={
+          <>
+            {isTemporary && <TemporaryHint />}
+            <SendObstacles error={models ? undefined : error} models={models} model={model} choose={choose} />
+          </>
+        }
         send={send}
       >
-        <ChatOptionsButton slug={undefined} systemPrompt="" />
+        <ChatOptionsButton
+          instructions={options.instructions}
+          options={options.options}
+          model={model}
+          save={async (instructions, next) => options.write({ instructions, options: next })}
+        />
       </QuestionComposer>
-    </main>
+    </Page>
   )
 }
 
 /** Returns a function that creates a conversation with its first question. */
-function useFirstQuestion(model: ChatModel | undefined) {
-  const { connection, conversationKey: key } = useSession()
+function useFirstQuestion(
+  model: ChatModel | undefined,
+  recordUse: (modelId: string) => void,
+  first: ReturnType<typeof useFirstOptions>,
+  isTemporary: boolean,
+) {
+  const { conversationKey: key } = useSession()
   const navigate = useNavigate()
   // A question that could not be sent is tried again in the same conversation.
   const created = useRef<string>(undefined)
   return async (question: Question) => {
     if (!model) return
-    created.current ??= (await createConversation()).slug
-    const slug = created.current
+    if (!isTemporary) created.current ??= (await createConversation(key, question.text, first)).slug
+    const slug = isTemporary ? await createTemporaryChat(key, first) : (created.current ?? '')
     const chat = { slug, key, modelId: model.modelId }
     const number = await storeQuestion(chat, question, 0).catch((error: unknown) => {
       // The person has deleted the conversation meanwhile.
       if (isNotFound(error)) created.current = undefined
       throw error
     })
-    moveOptions(String(connection.userinfo?.id), slug)
+    first.clear()
+    recordUse(model.modelId)
     requestAnswer(chat, number)
     await navigate({ to: '/chat/$slug', params: { slug }, replace: true })
   }
 }
 
-interface SampleQuestionProps {
-  canSend: boolean
-  send: (question: Question) => Promise<void>
-}
+/** Returns true while what a question needs is being read. */
+const isLoading = ({ isModelKnown, modelsError, query, preparation }: ReturnType<typeof useChat>): boolean =>
+  preparation.isPending || !(isModelKnown || modelsError) || !(query.data ?? query.error)
 
-/** A button that asks a sample question. */
-function SampleQuestion({ canSend, send }: SampleQuestionProps) {
-  const [state, setState] = useState<'ready' | 'sending' | { error: unknown }>('ready')
-  const ask = async () => {
-    setState('sending')
-    await send({ text: t('app.chat.demo'), attachments: [] }).then(
-      () => setState('ready'),
-      (error: unknown) => setState({ error }),
-    )
-  }
-  return (
-    <>
-      <button type="button" className="quiet-button" disabled={!canSend || state === 'sending'} onClick={ask}>
-        {t('app.chat.demo')}
-      </button>
-      {typeof state === 'object' && <ErrorMessage error={state.error} />}
-    </>
-  )
-}
+/** Reads nothing of a temporary chat that is gone, which the service has never known. */
+const OpenedChat = ({ slug }: { slug: string }) =>
+  useIsGone(slug) ? <MissingChat isTemporary /> : <Chat slug={slug} />
 
 function Chat({ slug }: { slug: string }) {
-  const { query, models, modelsError, model, choose, turn, shown, actions, systemPrompt, targetNumber } = useChat(slug)
-  const isBlocked = useIsSendingBlocked()
-  const isLoaded = query.data !== undefined && systemPrompt.text !== undefined
-  const promptError = query.isLoadingError ? undefined : systemPrompt.error
+  useReadingEnd()
+  const chat = useChat(slug)
+  const { query, models, model, choose, turn, shown, actions, targetNumber } = chat
+  if (isNotFound(query.error) && !query.data) return <MissingChat />
   return (
     <ActionsProvider value={actions}>
-      <main id="main" className="chat">
+      <Page>
         <ChatHead models={models} model={model} choose={choose}>
           <ConversationTitle slug={slug} />
         </ChatHead>
         {query.isLoadingError ? (
-          <ErrorMessage error={query.error} className="notice wrong" />
+          <PageError error={query.error} />
         ) : (
           <MessageList
             {...shown}
+            slug={slug}
             targetNumber={targetNumber}
             models={models ?? []}
-            hasEarlier={query.hasNextPage}
-            earlierError={query.isFetchNextPageError ? query.error : undefined}
-            loadEarlier={() => void query.fetchNextPage()}
+            earlier={getEarlier(query)}
           />
         )}
         <AnswerAnnouncer turn={turn} />
-        <QuestionComposer
-          slug={slug}
-          canSend={model !== undefined && isLoaded && !isBlocked}
-          isAnswering={turns.isAnswering(slug)}
-          obstacle={<SendObstacles error={models ? promptError : modelsError} />}
-          send={actions.send}
-          stop={actions.stop}
-        >
-          <ChatOptionsButton
-            slug={slug}
-            systemPrompt={systemPrompt.text}
-            disabled={systemPrompt.text === undefined && !systemPrompt.isUnreadable}
-          />
-        </QuestionComposer>
-      </main>
+        <ChatComposer slug={slug} chat={chat} />
+      </Page>
     </ActionsProvider>
+  )
+}
+
+const getEarlier = (query: ReturnType<typeof useMessages>) => ({
+  hasMore: query.hasNextPage,
+  isReading: query.isFetching,
+  error: query.isFetchNextPageError ? query.error : undefined,
+  read: query.fetchNextPage,
+  readAll: () => readAllEarlier(query),
+})
+
+/** The form for the next question of a chat. */
+function ChatComposer({ slug, chat }: { slug: string; chat: ReturnType<typeof useChat> }) {
+  const { query, models, modelsError, model, choose, actions, preparation } = chat
+  const { conversationKey: key } = useSession()
+  const isBlocked = useIsSendingBlocked()
+  const isTemporary = isTemporarySlug(slug)
+  const isKeeping = useIsKeeping(slug)
+  const isDeleted = isNotFound(useConversation(slug).error)
+  const isReady = query.data !== undefined && preparation.isLoaded && model !== undefined
+  const preparationError = query.isLoadingError ? undefined : preparation.error
+  return (
+    <QuestionComposer
+      slug={slug}
+      canSend={isReady && !isBlocked && !isDeleted && !isKeeping}
+      isLoading={isLoading(chat)}
+      isAnswering={turns.isAnswering(slug)}
+      models={{ models, model, choose }}
+      obstacle={
+        isDeleted ? (
+          <DeletedNotice />
+        ) : (
+          <>
+            {isTemporary && <TemporaryNotice slug={slug} isAnswering={turns.isAnswering(slug)} />}
+            <ArchiveNotice slug={slug} />
+            <SendObstacles
+              error={models ? preparationError : modelsError}
+              models={models}
+              model={model}
+              choose={choose}
+            />
+          </>
+        )
+      }
+      send={actions.send}
+      stop={actions.stop}
+      editLast={actions.editLast}
+    >
+      <ChatOptionsButton
+        instructions={preparation.instructions}
+        options={preparation.options}
+        model={model}
+        save={(instructions, next) => saveOptions(key, slug, { instructions, options: next })}
+        disabled={!preparation.canChange}
+      />
+    </QuestionComposer>
   )
 }
 
@@ -151,7 +208,7 @@ function useIsSendingBlocked(): boolean {
   return !useIsOnline() || mustAccept
 }
 
-const OfflineNotice = () => !useIsOnline() && <p className="notice warn">{t('app.offline')}</p>
+const OfflineNotice = () => !useIsOnline() && <Notice kind="warning">{t('app.offline')}</Notice>
 
 interface ChatHeadProps {
   models: readonly ChatModel[] | undefined
@@ -167,10 +224,11 @@ const ChatHead = ({ models, model, choose, children }: ChatHeadProps) => (
   </PageHead>
 )
 
-/** The notices that explain why nothing can be sent. */
-const SendObstacles = ({ error }: { error: unknown }) => (
+/** The notices that explain why nothing can be sent, or will not be soon. */
+const SendObstacles = ({ error, ...chosen }: { error: unknown } & ComponentProps<typeof ModelEndNotice>) => (
   <>
-    <ErrorMessage error={error} className="notice wrong" />
+    <ErrorNotice error={error} />
+    <ModelEndNotice {...chosen} />
     <OfflineNotice />
     <AnnouncementNotice />
     <LimitNotice />
@@ -185,13 +243,13 @@ function ConversationTitle({ slug }: { slug: string }) {
 
 const ChatOptionsDialog = lazy(async () => ({ default: (await import('./chat-options-dialog.tsx')).ChatOptionsDialog }))
 
-/** Opens the options of a conversation. */
+/** Opens the options of a chat. */
 function ChatOptionsButton({ disabled = false, ...props }: ChatOptionsProps & { disabled?: boolean }) {
   const [isOpen, setOpen] = useState(false)
   return (
     <>
       <IconButton
-        icon="settings"
+        icon="options"
         label={t('app.options')}
         aria-haspopup="dialog"
         disabled={disabled}
@@ -213,8 +271,9 @@ function AnswerAnnouncer({ turn }: { turn: Turn | undefined }) {
   useEffect(() => {
     const before = last.current
     last.current = turn
-    if (turn && turn.phase !== 'failed' && (!before || before.phase === 'failed')) setText(t('app.progress.begins'))
-    if (turn?.phase === 'failed' && before?.phase !== 'failed') setText(t('app.progress.failed'))
+    const [isRunning, wasRunning] = [turn, before].map((each) => each !== undefined && !isHalted(each))
+    if (isRunning && !wasRunning) setText(t('app.progress.begins'))
+    if (turn && !isRunning && wasRunning) setText(t('app.progress.failed'))
     if (!turn && before && before.phase !== 'failed') setText(describeEnd(before))
   }, [turn])
   return (

@@ -1,12 +1,18 @@
-import { type AiRequest, api } from '../shared/api/client.ts'
+import type { AiRequest } from '../shared/api/client.ts'
+import { readChatSettings } from '../shared/chat-settings.ts'
+import { joinTexts } from '../shared/conversation/answer-segments.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { refreshLimits } from '../shared/notices/limit-notice.tsx'
+import { hasTitles } from '../shared/site.ts'
 import { t } from '../shared/text/labels.ts'
 import { type ChatOptions, readOptions } from './chat-options.ts'
 import { refreshConversations } from './conversations.ts'
+import { MAX_HISTORY, selectHistory } from './history.ts'
 import type { OpenedMessage } from './message-content.ts'
 import { putMessageInCache, readPathTo } from './messages.ts'
 import { readSystemPrompt } from './system-prompt.ts'
+import { getCalls, isKeeping, isTemporary } from './temporary-chats.ts'
+import { nameAfterFirstAnswer } from './titles.ts'
 import { type TurnRequest, turns } from './turn.ts'
 
 type RequestMessage = AiRequest['messages'][number]
@@ -31,7 +37,7 @@ export async function storeQuestion(
   parent: number,
 ): Promise<number> {
   const content = text === '' ? null : await key.seal(text)
-  const stored = await api.conversations.sendMessage.mutate({ slug, content, attachments, parent })
+  const stored = await getCalls(slug).sendMessage.mutate({ slug, content, attachments, parent })
   return (await putMessageInCache(key, slug, stored)).number
 }
 
@@ -40,58 +46,70 @@ export async function sendQuestion(chat: ChatContext, question: Question, parent
   requestAnswer(chat, await storeQuestion(chat, question, parent))
 }
 
-/** Requests an answer to a message. */
-export const requestAnswer = (chat: ChatContext, parent: number): void => void runTurn(chat, { parent })
+/** Requests an answer to a message, of at most so many tokens. */
+export const requestAnswer = (chat: ChatContext, parent: number, maxTokens?: number): void =>
+  void runTurn(chat, { parent, maxTokens })
 
 /** Requests the rest of an answer that was cut. */
 export const continueAnswer = (chat: ChatContext, parent: number, partialAnswer: OpenedMessage): void =>
   void runTurn(chat, { parent, partialAnswer })
 
-/** The most messages of the history that are sent to a model. */
-const MAX_HISTORY = 200
+interface AnswerRequest extends Pick<TurnRequest, 'parent' | 'partialAnswer'> {
+  /** The longest answer; undefined for the usual one. */
+  maxTokens?: number | undefined
+}
 
-type AnswerRequest = Pick<TurnRequest, 'parent' | 'partialAnswer'>
-
-async function runTurn(chat: ChatContext, { parent, partialAnswer }: AnswerRequest): Promise<void> {
+async function runTurn(chat: ChatContext, { parent, partialAnswer, maxTokens }: AnswerRequest): Promise<void> {
   const { slug, key, modelId } = chat
-  const readRequest = (signal: AbortSignal) => buildRequest(chat, { parent, partialAnswer }, signal)
+  // Its answer would come too late to be stored with the chat.
+  if (isKeeping(slug)) return
+  const readRequest = (signal: AbortSignal) => buildRequest(chat, { parent, partialAnswer, maxTokens }, signal)
   await turns.run({ slug, key, modelId, readRequest, parent, partialAnswer })
   await refreshConversations()
+  // Without a title, the chat keeps the first words of its question as its name.
+  if (hasTitles && parent === FIRST_NUMBER && !isTemporary(slug)) void nameAfterFirstAnswer(chat).catch(() => {})
   void refreshLimits()
 }
+
+/** The number of the question that begins a chat. */
+const FIRST_NUMBER = 1
 
 /** Builds a request from the stored messages and the system prompt, which it reads where they are not loaded. */
 async function buildRequest(
   { slug, key, modelId }: ChatContext,
-  { parent, partialAnswer }: AnswerRequest,
+  { parent, partialAnswer, maxTokens }: AnswerRequest,
   signal: AbortSignal,
 ): Promise<AiRequest> {
   const last = partialAnswer?.number ?? parent
-  const [path, systemPrompt] = await Promise.all([
-    readPathTo(key, slug, { parent: last, minLength: MAX_HISTORY }, signal),
+  const [path, systemPrompt, options, settings] = await Promise.all([
+    readPathTo(key, slug, { parent: last, minLength: MAX_HISTORY + 1 }, signal),
     readSystemPrompt(key, slug),
+    readOptions(key, slug),
+    readChatSettings(key),
   ])
-  const messages = path.slice(-MAX_HISTORY).flatMap(toRequestMessages)
+  const instructions = [settings.instructions, systemPrompt].filter((text) => text !== '').join('\n\n')
+  const messages = selectHistory(path).flatMap(toRequestMessages)
   if (partialAnswer)
     messages.push({ role: 'user', content: [{ type: 'text', text: t('app.message.continueInstruction') }] })
   return {
     model: modelId,
     messages,
-    ...(systemPrompt !== '' && { system: [{ type: 'text', text: systemPrompt }] }),
-    conversation: slug,
-    ...toRequestOptions(readOptions(slug)),
+    ...(instructions !== '' && { system: [{ type: 'text', text: instructions, cache: {} }] }),
+    ...(!isTemporary(slug) && { conversation: slug }),
+    ...toRequestOptions(options, maxTokens),
   }
 }
 
-const toRequestOptions = ({ parameters, areToolsOff }: ChatOptions) => ({
-  parameters,
+const toRequestOptions = ({ parameters, areToolsOff }: ChatOptions, maxTokens: number | undefined) => ({
+  // The whole request is marked for the cache of providers that keep only what is marked.
+  parameters: { ...parameters, ...(maxTokens !== undefined && { maxTokens }), cache: {} },
   optionalParameters: true,
   ...(areToolsOff ? { modelTools: [], toolChoice: 'none' as const } : { mayAsk: 'amid' as const, toolUses: true }),
 })
 
 /** Converts a stored message to messages of a request; empty messages are left out. */
 function toRequestMessages({ role, answer, attachments, isUnreadable }: OpenedMessage): RequestMessage[] {
-  const { text } = answer
+  const text = joinTexts(answer)
   if (isUnreadable) return []
   if (role === 'assistant') return text === '' ? [] : [{ role, content: [{ type: 'text', text }] }]
   const files = attachments.map(({ id }) => ({ type: 'attachment' as const, id, optional: true }))

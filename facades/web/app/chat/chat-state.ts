@@ -1,53 +1,53 @@
 import { useLocation } from '@tanstack/react-router'
 import { createContext, useContext, useEffect, useMemo, useRef, useState } from 'react'
+import { focusField } from '../shared/conversation/composer.tsx'
 import type { ConversationKey } from '../shared/conversation-key.ts'
-import { type ChatModel, useChosenModel, useModels } from '../shared/models/models.ts'
+import { type ChatModel, useModels } from '../shared/models/models.ts'
 import { useSession } from '../shared/session.tsx'
-import {
-  buildPath,
-  type Choices,
-  findChoicesFor,
-  type PathStep,
-  ROOT_NUMBER,
-  takeStepsUpTo,
-  toChoices,
-} from './branches.ts'
+import { copyFile } from '../shared/upload-file.ts'
+import { buildPath, type PathStep, ROOT_NUMBER, takeStepsUpTo } from './branches.ts'
+import { useChatModel } from './chat-model.ts'
+import { usePreparation } from './chat-options.ts'
 import { type ChatContext, continueAnswer, type Question, requestAnswer, sendQuestion } from './chat-requests.ts'
 import { type OpenedMessage, readNumber } from './message-content.ts'
 import { flattenPages, readPathTo, useMessages } from './messages.ts'
-import { useSystemPrompt } from './system-prompt.ts'
+import { readShownBranch, writeShownBranch } from './shown-branch.ts'
 import { type Turn, turns, useTurn } from './turn.ts'
 
 /** Actions on a conversation. */
 export interface ChatActions {
   send(question: Question): Promise<void>
-  /** Asks a question again in other words, as another version beside the earlier one. */
-  resend(question: OpenedMessage, text: string): Promise<void>
+  /** Asks a question again in other words and with these of its files, as another version beside the earlier one. */
+  resend(question: OpenedMessage, text: string, files: OpenedMessage['attachments']): Promise<void>
   /** Requests another answer, from another model if one is named. Rejects if the question can't be read. */
   regenerate(answer: OpenedMessage, modelId?: string): Promise<void>
   /** Requests the rest of the last answer. Rejects if its question can't be read. */
   continueAnswer(): Promise<void>
-  chooseVersion(number: number, parent: number): void
+  /** Opens the form that edits a question; undefined closes it. */
+  edit(number: number | undefined): void
+  editLast(): void
+  chooseVersion(number: number): void
   stop(): void
-  /** Requests the answer again after a failure. */
-  tryAgain(): void
+  /** Requests an answer to a question that has none, perhaps from another model or a shorter one. */
+  tryAgain(parent: number, change?: { modelId?: string; maxTokens?: number }): void
+  /** Stores an answer that has come and could not be stored. */
+  storeAgain(): void
 }
 
 /** The state of a conversation and the actions on it. */
 export function useChat(slug: string) {
   const { conversationKey: key } = useSession()
   const { data: models, error: modelsError } = useModels()
-  const { model, choose } = useChosenModel(models)
+  const { model, isKnown: isModelKnown, choose, recordUse } = useChatModel(slug, models)
   const query = useMessages(key, slug)
-  const systemPrompt = useSystemPrompt(key, slug)
+  const preparation = usePreparation(key, slug)
   const turn = useTurn(slug)
-  const [choices, setChoices] = useState<Choices>({})
+  const [editedNumber, setEditedNumber] = useState<number>()
   const messages = useMemo(() => flattenPages(query.data), [query.data])
-  const steps = useMemo(() => buildPath(messages, choices), [messages, choices])
-  const targetNumber = useLinkedMessage(query, messages, setChoices)
-  const actions = useActions({ slug, key, model, steps, setChoices })
-  const shown = showTurn(steps, turn)
-  return { query, models, modelsError, model, choose, turn, shown, actions, systemPrompt, targetNumber }
+  const { steps, showBranch, targetNumber } = useShownBranch({ slug, query, messages, isAnswering: turn !== undefined })
+  const actions = useActions({ slug, key, model, recordUse, steps, showBranch, setEditedNumber })
+  const shown = { ...showTurn(steps, turn), editedNumber }
+  return { query, models, modelsError, model, isModelKnown, choose, turn, shown, actions, preparation, targetNumber }
 }
 
 interface ShownPath {
@@ -65,22 +65,53 @@ function showTurn(steps: readonly PathStep[], turn: Turn | undefined): ShownPath
 /** The form of message numbers, as opposed to other fragments such as `main`. */
 const MESSAGE_NUMBER = /^\d+\.\d{3}$/
 
-/** Returns the message number in the fragment of the address, and loads earlier messages until that one is there. */
-function useLinkedMessage(
-  { hasNextPage, isFetching, isFetchNextPageError, fetchNextPage }: ReturnType<typeof useMessages>,
-  messages: readonly OpenedMessage[],
-  setChoices: (choices: Choices) => void,
-): number | undefined {
-  const targetNumber = useLocation({ select: ({ hash }) => (MESSAGE_NUMBER.test(hash) ? readNumber(hash) : undefined) })
-  const isLoaded = messages.some(({ number }) => number === targetNumber)
+interface BranchContext {
+  slug: string
+  query: ReturnType<typeof useMessages>
+  messages: readonly OpenedMessage[]
+  /** True while an answer streams, which is the newest message once it is stored. */
+  isAnswering: boolean
+}
+
+/** Follows the branch that was shown last, and loads earlier messages until it is there. */
+function useShownBranch({ slug, query, messages, isAnswering }: BranchContext) {
+  const [branch, setBranch] = useState(() => readShownBranch(slug))
+  const steps = useMemo(() => buildPath(messages, branch?.number), [messages, branch])
+  const showBranch = (number: number, visit = branch?.visit) => {
+    if (number !== branch?.number || visit !== branch.visit) setBranch({ number, visit })
+  }
+  const targetNumber = useLinkedMessage(branch?.visit, showBranch)
+  const { hasNextPage, isFetching, isFetchNextPageError, fetchNextPage } = query
+  const isFound = !branch?.number || messages.some(({ number }) => number === branch.number)
   const canRead = hasNextPage && !isFetching && !isFetchNextPageError
   useEffect(() => {
-    if (targetNumber !== undefined && !isLoaded && canRead) void fetchNextPage()
-  }, [targetNumber, isLoaded, canRead, fetchNextPage])
-  // biome-ignore lint/correctness/useExhaustiveDependencies: messages that load later must not undo later choices.
+    if (!isFound && canRead) void fetchNextPage()
+  }, [isFound, canRead, fetchNextPage])
+  const end = steps.at(-1)?.message.number
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only a new end of the path is kept.
   useEffect(() => {
-    if (isLoaded && targetNumber !== undefined) setChoices(findChoicesFor(messages, targetNumber))
-  }, [targetNumber, isLoaded])
+    // Without this, what another tab writes into another branch would take the shown one away.
+    if (end !== undefined && !isAnswering && (isFound || !hasNextPage)) showBranch(end)
+  }, [end, isAnswering, isFound, hasNextPage])
+  const isNewest = end === messages.at(-1)?.number
+  useEffect(() => {
+    // The newest messages are shown anyway, and would have to be searched for where others have followed them since.
+    if (branch && isFound) writeShownBranch(slug, isNewest ? { visit: branch.visit } : branch)
+  }, [slug, branch, isFound, isNewest])
+  return { steps, showBranch, targetNumber }
+}
+
+/** Returns the message number in the fragment of the address, and shows its branch once for each visit. */
+function useLinkedMessage(
+  followed: string | undefined,
+  showBranch: (number: number, visit: string) => void,
+): number | undefined {
+  const targetNumber = useLocation({ select: ({ hash }) => (MESSAGE_NUMBER.test(hash) ? readNumber(hash) : undefined) })
+  const visit = useLocation({ select: ({ state }) => state.__TSR_key ?? '' })
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a visit is followed once, whatever is shown later.
+  useEffect(() => {
+    if (targetNumber !== undefined && visit !== followed) showBranch(targetNumber, visit)
+  }, [targetNumber, visit])
   return targetNumber
 }
 
@@ -88,8 +119,10 @@ interface ActionContext {
   slug: string
   key: ConversationKey
   model: ChatModel | undefined
+  recordUse: (modelId: string) => void
   steps: readonly PathStep[]
-  setChoices: (change: (choices: Choices) => Choices) => void
+  showBranch: (number: number) => void
+  setEditedNumber: (number: number | undefined) => void
 }
 
 /** Returns the same object while the conversation is shown, so that messages are not rendered again. */
@@ -110,13 +143,18 @@ function createActions(state: () => ActionContext): ChatActions {
     const { slug, key } = state()
     return (await readPathTo(key, slug, { parent: message.number, minLength: 2 })).slice(0, -1)
   }
-  /** Without a choice the newest version is shown, which the message after this path is. */
-  const showNewestAfter = (path: readonly OpenedMessage[]) => state().setChoices(() => toChoices(path))
+  /** Shows the newest version of the message after this path. */
+  const showNewestAfter = (path: readonly OpenedMessage[]) => state().showBranch(path.at(-1)?.number ?? ROOT_NUMBER)
   return {
-    send: (question) => sendQuestion(getContext(), question, getLast()?.number ?? ROOT_NUMBER),
-    async resend(message, text) {
+    send(question) {
+      const chat = getContext()
+      state().recordUse(chat.modelId)
+      return sendQuestion(chat, question, getLast()?.number ?? ROOT_NUMBER)
+    },
+    async resend(message, text, files) {
       const path = await readPathBefore(message)
-      await sendQuestion(getContext(), { text, attachments: [] }, path.at(-1)?.number ?? ROOT_NUMBER)
+      const attachments = await copyFiles(files)
+      await sendQuestion(getContext(), { text, attachments }, path.at(-1)?.number ?? ROOT_NUMBER)
       showNewestAfter(path)
     },
     async regenerate(message, modelId) {
@@ -130,14 +168,28 @@ function createActions(state: () => ActionContext): ChatActions {
       const path = await readPathBefore(partialAnswer)
       continueAnswer(getContext(), path.at(-1)?.number ?? ROOT_NUMBER, partialAnswer)
     },
-    chooseVersion: (number, parent) => state().setChoices((choices) => ({ ...choices, [parent]: number })),
-    stop: () => turns.stop(state().slug),
-    tryAgain() {
-      const { slug } = state()
-      const failed = turns.find(slug)
-      if (failed) requestAnswer(getContext(), failed.parent)
+    edit(number) {
+      state().setEditedNumber(number)
+      if (number === undefined) focusField('chat')
     },
+    editLast: () =>
+      state().setEditedNumber(state().steps.findLast(({ message }) => message.role === 'user')?.message.number),
+    chooseVersion: (number) => state().showBranch(number),
+    stop: () => turns.stop(state().slug),
+    tryAgain(parent, { modelId, maxTokens } = {}) {
+      requestAnswer(getContext(modelId), parent, maxTokens)
+      // The answer will be the newest message after its question.
+      state().showBranch(parent)
+    },
+    storeAgain: () => turns.storeAgain(state().slug),
   }
+}
+
+/** Copies files one after the other, so that they keep their order. */
+async function copyFiles(files: OpenedMessage['attachments']): Promise<string[]> {
+  const ids: string[] = []
+  for (const file of files) ids.push(await copyFile(file))
+  return ids
 }
 
 const ActionsContext = createContext<ChatActions | undefined>(undefined)

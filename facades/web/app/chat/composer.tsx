@@ -1,37 +1,61 @@
 import { type ReactNode, useRef, useState } from 'react'
-import { Composer, SendButton, useDraft, useQuotations, useSubmit } from '../shared/conversation/composer.tsx'
+import { Composer, SendButton, useFieldFocus, useInsertions, useSubmit } from '../shared/conversation/composer.tsx'
+import { isTemporaryDraft, useDraft } from '../shared/conversation/draft.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
-import { ErrorMessage } from '../shared/ui/error-message.tsx'
-import { IconButton } from '../shared/ui/icon.tsx'
-import { useUploads } from '../shared/uploads.tsx'
+import { ErrorNotice } from '../shared/ui/error-message.tsx'
+import { IconButton } from '../shared/ui/icon-button.tsx'
+import { useUploads } from '../shared/uploads.ts'
+import { getDraftName } from './chat-model.ts'
 import type { Question } from './chat-requests.ts'
+import { type ModelChoice, useFileFit } from './file-fit.tsx'
 import { runTask, useTask } from './tasks.ts'
 
 interface QuestionComposerProps {
   /** The conversation; undefined before it is created. */
   slug: string | undefined
   canSend: boolean
+  /** True while what a question needs is still being read. */
+  isLoading?: boolean
   isAnswering?: boolean
+  /** The models, the one that will be asked, and a function that chooses another one. */
+  models: ModelChoice
   /** Notices that explain why nothing can be sent. */
   obstacle?: ReactNode
   send: (question: Question) => Promise<void>
   stop?: () => void
+  editLast?: () => void
   /** More buttons below the field. */
   children?: ReactNode
 }
 
 /** The form in which a question is written. */
 export function QuestionComposer(props: QuestionComposerProps) {
-  const { slug, canSend, isAnswering = false, obstacle, send, stop, children } = props
+  const {
+    slug,
+    canSend,
+    isLoading = false,
+    isAnswering = false,
+    models,
+    obstacle,
+    send,
+    stop,
+    editLast,
+    children,
+  } = props
   const field = useRef<HTMLTextAreaElement>(null)
-  const { draft, uploads, error, canSubmit, submit } = useQuestionForm(slug, canSend && !isAnswering, send)
+  const { draft, uploads, error, canSubmit, submit } = useQuestionForm(slug, {
+    canSend: canSend && !isAnswering,
+    isLoading,
+    send,
+  })
   const [improvementError, setImprovementError] = useState<unknown>()
-  useQuotations('chat', draft, field)
+  useInsertions('chat', draft, field)
+  useFieldFocus('chat', field)
   const notices = (
     <>
-      <ErrorMessage error={error} className="notice wrong" />
-      <ErrorMessage error={improvementError} className="notice wrong" />
+      <ErrorNotice error={error} />
+      <ErrorNotice error={improvementError} />
       {obstacle}
     </>
   )
@@ -47,10 +71,12 @@ export function QuestionComposer(props: QuestionComposerProps) {
       text={draft.text}
       write={draft.write}
       uploads={uploads}
+      describeObstacle={useFileFit(models)}
       placeholder={t('app.composer.placeholder')}
       submit={submit}
       notices={notices}
       tools={tools}
+      editLast={editLast}
       sendButton={<SendOrStop isAnswering={isAnswering} canSubmit={canSubmit} stop={stop} />}
     />
   )
@@ -66,22 +92,29 @@ const SendOrStop = ({
   stop?: (() => void) | undefined
 }) =>
   isAnswering ? (
-    <IconButton key="stop" icon="stop" label={t('app.composer.stop')} className="primary" onClick={stop} />
+    <IconButton key="stop" icon="stop" label={t('app.composer.stop')} kind="primary" onClick={stop} />
   ) : (
     <SendButton disabled={!canSubmit} />
   )
 
 /** The question that is being written. It stays in the form if it cannot be sent. */
-function useQuestionForm(slug: string | undefined, canSend: boolean, send: (question: Question) => Promise<void>) {
+function useQuestionForm(
+  slug: string | undefined,
+  { canSend, isLoading, send }: Required<Pick<QuestionComposerProps, 'canSend' | 'isLoading' | 'send'>>,
+) {
   const { connection, conversationKey } = useSession()
-  const draft = useDraft(conversationKey, String(connection.userinfo?.id), slug)
-  const uploads = useUploads()
+  const draftName = getDraftName(slug)
+  const draft = useDraft(conversationKey, String(connection.userinfo?.id), draftName)
+  const refusal = isTemporaryDraft(draftName) ? t('app.temporary.noFiles') : undefined
+  const uploads = useUploads(draftName, undefined, refusal)
   const hasContent = draft.text.trim() !== '' || uploads.ids.length > 0
-  const submission = useSubmit(canSend && !uploads.isUploading && hasContent, async () => {
+  const isComplete = !uploads.isUploading && hasContent
+  const submit = async () => {
     await send({ text: draft.text.trim(), attachments: uploads.ids })
     draft.clear(draft.text)
     uploads.clear()
-  })
+  }
+  const submission = useSubmit(canSend && isComplete, submit, isLoading && isComplete)
   return { draft, uploads, ...submission }
 }
 

@@ -1,38 +1,82 @@
 import type { Conversation } from '../shared/api/client.ts'
+import type { Answer } from '../shared/conversation/answer.ts'
+import { splitAnswer } from '../shared/conversation/answer-segments.ts'
+import { describeTool } from '../shared/conversation/tool-steps.tsx'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { saveFile } from '../shared/save-file.ts'
 import { t } from '../shared/text/labels.ts'
 import { buildPath } from './branches.ts'
 import { type OpenedMessage, writeNumber } from './message-content.ts'
 import { readAllMessages } from './messages.ts'
+import { readShownBranch } from './shown-branch.ts'
 
 const PAGE_SIZE = 200
 
+type ExportKind = 'md' | 'json'
+
 /** Decrypts a conversation in the browser and saves it as a file. */
-export async function exportConversation(key: ConversationKey, conversation: Conversation, kind: 'md' | 'json') {
+export async function exportConversation(key: ConversationKey, conversation: Conversation, kind: ExportKind) {
+  const { name, content } = await writeConversation(key, conversation, kind)
+  saveFile(content, `${name}.${kind}`)
+}
+
+/** Decrypts conversations one after the other and saves them in an archive; reports how many there are already. */
+export async function exportConversations(
+  key: ConversationKey,
+  conversations: readonly Conversation[],
+  kind: ExportKind,
+  report: (count: number) => void,
+): Promise<void> {
+  const { BlobReader, BlobWriter, ZipWriter } = await import('@zip.js/zip.js/lib/zip-core-custom.js')
+  const zip = new ZipWriter(new BlobWriter('application/zip'))
+  for (const [index, conversation] of conversations.entries()) {
+    report(index)
+    const { name, content } = await writeConversation(key, conversation, kind)
+    // Several conversations may have the same name.
+    await zip.add(`${index + 1} ${name}.${kind}`, new BlobReader(content))
+  }
+  saveFile(await zip.close(), `${t('app.chats')}.zip`)
+}
+
+async function writeConversation(key: ConversationKey, conversation: Conversation, kind: ExportKind) {
   const messages = await readAllMessages(key, conversation.slug, PAGE_SIZE)
   const text = kind === 'md' ? toMarkdown(conversation, messages) : toJson(conversation, messages)
   const name = conversation.name.replace(/[^\p{L}\p{N} .-]+/gu, '_').slice(0, 80)
   const type = kind === 'md' ? 'text/markdown' : 'application/json'
-  saveFile(new Blob([text], { type }), `${name}.${kind}`)
+  return { name, content: new Blob([text], { type }) }
 }
 
-/** Writes the shown versions of all messages as Markdown. */
-function toMarkdown({ name }: Conversation, messages: readonly OpenedMessage[]): string {
-  const parts = buildPath(messages, {}).map(({ message: { role, model, answer, attachments } }) => {
+/** Returns the messages of the branch that is shown, or was shown last. */
+const findShownPath = (slug: string, messages: readonly OpenedMessage[]) =>
+  buildPath(messages, readShownBranch(slug)?.number)
+
+/** Writes the branch that is shown as Markdown. */
+function toMarkdown({ slug, name }: Conversation, messages: readonly OpenedMessage[]): string {
+  const parts = findShownPath(slug, messages).map(({ message: { role, model, answer, attachments } }) => {
     const heading = `## ${role === 'user' ? t('app.message.you') : model}`
     const files = attachments.map((file) => `- ${file.name}`)
     const sources = answer.citations.map(({ url, title }, index) => `${index + 1}. [${title ?? url}](${url})`)
-    return [heading, answer.text, files.join('\n'), sources.join('\n')].filter((part) => part !== '').join('\n\n')
+    return [heading, writeAnswer(answer), files.join('\n'), sources.join('\n')]
+      .filter((part) => part !== '')
+      .join('\n\n')
   })
   return `# ${name}\n\n${parts.join('\n\n')}\n`
 }
 
-/** Writes all versions of all messages as JSON. */
-function toJson({ name, createdAt }: Conversation, messages: readonly OpenedMessage[]): string {
-  const all = messages.map(({ number, parent, role, model, answer, attachments, createdAt }) => {
+/** Writes the text and the tool calls of an answer in their order. */
+const writeAnswer = (answer: Answer): string =>
+  splitAnswer(answer)
+    .flatMap(({ tools, text }) => [...tools.map((tool) => `> ${describeTool(tool)}`), text.trim()])
+    .filter((part) => part !== '')
+    .join('\n\n')
+
+/** Writes all versions of all messages as JSON, from which `import/svc-export.ts` reads the conversation again. */
+function toJson({ slug, name, createdAt }: Conversation, messages: readonly OpenedMessage[]): string {
+  const all = messages.map(({ number, parent, role, model, answer, attachments, createdAt, isComplete }) => {
     const files = attachments.map((file) => file.name)
-    return { number: writeNumber(number), parent, role, model, ...answer, files, createdAt }
+    return { number: writeNumber(number), parent, role, model, ...answer, files, createdAt, isComplete }
   })
-  return JSON.stringify({ name, createdAt, messages: all }, null, 2)
+  const end = findShownPath(slug, messages).at(-1)
+  const shown = end ? writeNumber(end.message.number) : null
+  return JSON.stringify({ slug, name, createdAt, shown, messages: all }, null, 2)
 }

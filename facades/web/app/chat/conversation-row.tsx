@@ -3,12 +3,18 @@ import { type CSSProperties, createContext, useContext, useState } from 'react'
 import type { Conversation } from '../shared/api/client.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
+import { Icon } from '../shared/ui/icon.tsx'
 import type { MenuEntry } from '../shared/ui/menu.tsx'
-import { MenuButton } from '../shared/ui/menu-button.tsx'
 import { NameDialog } from '../shared/ui/name-dialog.tsx'
+import { RowMenu, SideRow } from '../shared/ui/side-list.tsx'
 import { exportConversation } from './conversation-export.ts'
-import { discardConversation, organizeConversation, renameConversation, useFolders } from './conversations.ts'
-import { suggestTitle, useTask } from './tasks.ts'
+import styles from './conversation-row.module.css'
+import { selection, useSelected } from './conversation-selection.ts'
+import { organizeConversation, renameConversation, useFolders } from './conversations.ts'
+import { archiveConversations, discardConversations } from './removals.ts'
+import { SelectableRow } from './selectable-row.tsx'
+import { useTask } from './tasks.ts'
+import { suggestTitle } from './titles.ts'
 
 /** Shows the error of an action below the list, or removes it for undefined. */
 export const ListErrorContext = createContext<(error: unknown) => void>(() => {})
@@ -25,11 +31,36 @@ export function useListAction(): (action: Promise<void>) => void {
 interface ConversationRowProps {
   conversation: Conversation
   onChoose: () => void
+  /** The conversations of the same list, in order. */
+  list: readonly Conversation[]
+  /** True if a mark shows that the conversation is archived. */
+  isMarked?: boolean
   style?: CSSProperties
 }
 
 /** A row in the list of conversations. */
-export function ConversationRow({ conversation, onChoose, style }: ConversationRowProps) {
+export function ConversationRow({ list, ...props }: ConversationRowProps) {
+  const isSelecting = useSelected() !== undefined
+  const { conversation, style } = props
+  return isSelecting ? <SelectableRow conversation={conversation} list={list} style={style} /> : <LinkRow {...props} />
+}
+
+/** The rows of a list that is short enough to be rendered whole. */
+export const ConversationRows = ({
+  conversations,
+  onChoose,
+}: {
+  conversations: readonly Conversation[]
+  onChoose: () => void
+}) => (
+  <ul>
+    {conversations.map((each) => (
+      <ConversationRow key={each.slug} conversation={each} list={conversations} onChoose={onChoose} />
+    ))}
+  </ul>
+)
+
+function LinkRow({ conversation, onChoose, isMarked = false, style }: Omit<ConversationRowProps, 'list'>) {
   const { slug, name } = conversation
   const [dialog, setDialog] = useState<'name' | 'folder'>()
   const close = () => setDialog(undefined)
@@ -37,18 +68,18 @@ export function ConversationRow({ conversation, onChoose, style }: ConversationR
   const { conversationKey: key } = useSession()
   const titleTask = useTask('title_generation')
   return (
-    <li style={style}>
+    <SideRow style={style}>
       <Link to="/chat/$slug" params={{ slug }} activeProps={{ 'aria-current': 'page' }} onClick={onChoose} dir="auto">
         {name}
       </Link>
-      <RowMenu conversation={conversation} openDialog={setDialog} />
+      {isMarked && <ArchiveMark />}
+      <ConversationMenu conversation={conversation} openDialog={setDialog} />
       {dialog === 'name' && (
         <NameDialog
           title={t('app.conversations.rename')}
           name={name}
-          hint={t('app.conversations.nameHint')}
-          suggest={titleTask && (() => suggestTitle(key, slug, titleTask))}
-          save={(newName) => renameConversation(slug, newName)}
+          suggest={titleTask && (() => suggestTitle({ key, slug, modelId: titleTask.modelId }))}
+          save={(newName) => renameConversation(key, slug, newName)}
           close={close}
         />
       )}
@@ -58,53 +89,69 @@ export function ConversationRow({ conversation, onChoose, style }: ConversationR
           name={conversation.folder ?? ''}
           hint={t('app.folder.hint')}
           suggestions={folders.map((folder) => folder.name)}
-          save={(folder) => organizeConversation({ slug, folder })}
+          save={(folder) => organizeConversation(key, { slug, folder })}
           close={close}
         />
       )}
-    </li>
+    </SideRow>
   )
 }
 
-interface RowMenuProps {
+const ArchiveMark = () => (
+  <span className={styles.mark} role="img" aria-label={t('app.archive')} title={t('app.archive')}>
+    <Icon name="archive" />
+  </span>
+)
+
+interface ConversationMenuProps {
   conversation: Conversation
   openDialog: (dialog: 'name' | 'folder') => void
 }
 
-function RowMenu({ conversation, openDialog }: RowMenuProps) {
+function ConversationMenu({ conversation, openDialog }: ConversationMenuProps) {
   const { conversationKey: key } = useSession()
-  const { slug, name, isPinned, folder } = conversation
+  const { slug, name, isPinned, folder, isArchived } = conversation
   const navigate = useNavigate()
-  const discard = async () => {
-    await discardConversation(conversation)
+  const leave = async () => {
     if (location.pathname === `/chat/${slug}`) await navigate({ to: '/chat' })
   }
+  const discard = () => discardConversations([conversation]).then(leave)
+  const archive = () =>
+    isArchived
+      ? organizeConversation(key, { slug, isArchived: false })
+      : archiveConversations([conversation]).then(leave)
   const run = useListAction()
   const items: MenuEntry[] = [
     { icon: 'edit', label: t('app.rename'), choose: () => openDialog('name') },
     {
       icon: 'pin',
       label: t(isPinned ? 'app.conversations.unpin' : 'app.conversations.pin'),
-      choose: () => run(organizeConversation({ slug, isPinned: !isPinned })),
+      choose: () => run(organizeConversation(key, { slug, isPinned: !isPinned })),
     },
     { icon: 'folder', label: t('app.folder.move'), choose: () => openDialog('folder') },
     {
-      icon: 'arrowDown',
+      icon: 'download',
       label: t('app.export.markdown'),
       choose: () => run(exportConversation(key, conversation, 'md')),
     },
     {
-      icon: 'arrowDown',
+      icon: 'download',
       label: t('app.export.json'),
       choose: () => run(exportConversation(key, conversation, 'json')),
     },
+    {
+      icon: isArchived ? 'undo' : 'archive',
+      label: t(isArchived ? 'app.archive.leave' : 'app.archive.enter'),
+      choose: () => run(archive()),
+    },
+    { icon: 'check', label: t('app.selection.begin'), choose: () => selection.start(conversation) },
     { icon: 'trash', label: t('app.delete'), isDangerous: true, choose: () => run(discard()) },
   ]
   if (folder !== null)
     items.splice(3, 0, {
       icon: 'close',
       label: t('app.folder.leave'),
-      choose: () => run(organizeConversation({ slug, folder: null })),
+      choose: () => run(organizeConversation(key, { slug, folder: null })),
     })
-  return <MenuButton label={t('app.conversations.menu', { name })} className="row-menu" items={items} />
+  return <RowMenu label={t('app.conversations.menu', { name })} items={items} />
 }

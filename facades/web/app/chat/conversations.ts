@@ -1,9 +1,13 @@
 import { infiniteQueryOptions, queryOptions, useInfiniteQuery, useQuery } from '@tanstack/react-query'
-import { useEffect, useSyncExternalStore } from 'react'
+import { useMemo } from 'react'
 import { api, type Conversation, queryClient } from '../shared/api/client.ts'
-import { Listeners } from '../shared/listeners.ts'
+import type { ConversationKey } from '../shared/conversation-key.ts'
+import { useSession } from '../shared/session.tsx'
 import { formatShortDate } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
+import { foldText } from '../shared/text/word-pattern.ts'
+import { nameByFirstWords, openName } from './conversation-name.ts'
+import { beginTemporaryChat, getCalls } from './temporary-chats.ts'
 
 const PAGE_SIZE = 100
 /** The most conversations that can be pinned, or are shown of a folder. */
@@ -17,38 +21,63 @@ const CONVERSATION_KEY = 'conversation'
 
 export const getConversationQueryKey = (slug: string) => [CONVERSATION_KEY, slug]
 
-export const buildConversationQuery = (slug: string) =>
+export const buildConversationQuery = (key: ConversationKey, slug: string) =>
   queryOptions({
     queryKey: getConversationQueryKey(slug),
-    queryFn: ({ signal }) => api.conversations.get.query({ slug }, { signal }),
+    queryFn: async ({ signal }) => openName(key, await getCalls(slug).get.query({ slug }, { signal })),
     // A question needs the system prompt and doesn't wait until the browser is online.
     networkMode: 'always',
   })
 
-export const useConversation = (slug: string) => useQuery(buildConversationQuery(slug))
+export const useConversation = (slug: string) => useQuery(buildConversationQuery(useSession().conversationKey, slug))
 
-/** Queries the conversations outside of folders that are not pinned, or all whose names contain this text. */
-const buildListQuery = (name: string) =>
+type ListInput = Exclude<Parameters<typeof api.conversations.list.query>[0], void>
+
+/** Reads a page of conversations with their names. */
+export async function readConversations(key: ConversationKey, input: ListInput, signal: AbortSignal) {
+  const { data, meta } = await api.conversations.list.query(input, { signal })
+  return { data: await Promise.all(data.map((each) => openName(key, each))), meta }
+}
+
+/** Queries the conversations outside of folders and the archive that are not pinned, or all. */
+const buildListQuery = (key: ConversationKey, isWhole: boolean) =>
   infiniteQueryOptions({
-    queryKey: [LISTS_KEY, 'list', name],
+    queryKey: [LISTS_KEY, isWhole ? 'all' : 'list'],
     initialPageParam: undefined as string | undefined,
     queryFn: ({ pageParam, signal }) => {
-      const page = { size: PAGE_SIZE, ...(pageParam && { after: pageParam }) }
-      const which = name === '' ? { isPinned: false, folder: null } : { name }
-      return api.conversations.list.query({ page, ...which }, { signal })
+      const page = { size: isWhole ? MAX_CONVERSATIONS : PAGE_SIZE, ...(pageParam && { after: pageParam }) }
+      return readConversations(
+        key,
+        { page, ...(!isWhole && { isPinned: false, folder: null, isArchived: false }) },
+        signal,
+      )
     },
     getNextPageParam: ({ meta }) => meta.next ?? undefined,
   })
 
-/** Reads the conversations, those that changed last first. */
-export const useConversations = (name: string) => useInfiniteQuery(buildListQuery(name))
+/**
+ * Reads the conversations, those that changed last first. Without a text they are those outside of folders and the
+ * archive that are not pinned, else all whose names contain it: only this browser can decrypt the names.
+ */
+export function useConversations(text: string) {
+  const query = useInfiniteQuery(buildListQuery(useSession().conversationKey, text !== ''))
+  const { data } = query
+  const conversations = useMemo(() => {
+    const needle = foldText(text)
+    return data?.pages.flatMap((page) => page.data.filter(({ name }) => foldText(name).includes(needle)))
+  }, [data, text])
+  return { ...query, conversations }
+}
 
-export const usePinned = () =>
-  useQuery({
+export function usePinned(): readonly Conversation[] {
+  const { conversationKey: key } = useSession()
+  const { data } = useQuery({
     queryKey: [LISTS_KEY, 'pinned'],
     queryFn: ({ signal }) =>
-      api.conversations.list.query({ page: { size: MAX_CONVERSATIONS }, isPinned: true }, { signal }),
-  }).data?.data ?? []
+      readConversations(key, { page: { size: MAX_CONVERSATIONS }, isPinned: true, isArchived: false }, signal),
+  })
+  return data?.data ?? []
+}
 
 export const useFolders = () =>
   useQuery({
@@ -57,93 +86,114 @@ export const useFolders = () =>
   }).data ?? []
 
 /** Reads the conversations of a folder while it is open. */
-export const useFolder = (folder: string, isOpen: boolean) =>
-  useQuery({
+export function useFolder(folder: string, isOpen: boolean): readonly Conversation[] {
+  const { conversationKey: key } = useSession()
+  const { data } = useQuery({
     queryKey: [LISTS_KEY, 'folder', folder],
     enabled: isOpen,
-    queryFn: ({ signal }) => api.conversations.list.query({ page: { size: MAX_CONVERSATIONS }, folder }, { signal }),
-  }).data?.data ?? []
+    queryFn: ({ signal }) =>
+      readConversations(key, { page: { size: MAX_CONVERSATIONS }, folder, isArchived: false }, signal),
+  })
+  return data?.data ?? []
+}
+
+/** Returns true if there are archived conversations. */
+export const useHasArchive = (): boolean =>
+  useQuery({
+    queryKey: [LISTS_KEY, 'hasArchive'],
+    queryFn: async ({ signal }) => {
+      const { data } = await api.conversations.list.query({ page: { size: 1 }, isArchived: true }, { signal })
+      return data.length > 0
+    },
+  }).data ?? false
+
+/** Reads the archived conversations, those that changed last first. */
+export function useArchive() {
+  const { conversationKey: key } = useSession()
+  const query = useInfiniteQuery({
+    queryKey: [LISTS_KEY, 'archive'],
+    initialPageParam: undefined as string | undefined,
+    queryFn: ({ pageParam, signal }) => {
+      const page = { size: PAGE_SIZE, ...(pageParam && { after: pageParam }) }
+      return readConversations(key, { page, isArchived: true }, signal)
+    },
+    getNextPageParam: ({ meta }) => meta.next ?? undefined,
+  })
+  return { ...query, conversations: query.data?.pages.flatMap(({ data }) => data) ?? [] }
+}
 
 export const refreshConversations = () => queryClient.invalidateQueries({ queryKey: [LISTS_KEY] })
 
-/** Creates a conversation named by the date. Names are not encrypted, so none is derived from a question. */
-export async function createConversation(): Promise<Conversation> {
+/** Lists the names of the other conversations that this page has read. */
+export function listKnownNames(slug: string): Set<string> {
+  const others = queryClient
+    .getQueriesData<{ pages?: { data: Conversation[] }[]; data?: Conversation[] }>({ queryKey: [LISTS_KEY] })
+    .flatMap(([, list]) => [list?.data, ...(list?.pages?.map(({ data }) => data) ?? [])])
+    .flatMap((conversations) => (Array.isArray(conversations) ? conversations : []))
+    .filter((conversation) => conversation.slug !== slug)
+  return new Set(others.map(({ name }) => name))
+}
+
+/** Creates a conversation that is named by its first question, encrypted, and for other programs by the date. */
+export async function createConversation(
+  key: ConversationKey,
+  question: string,
+  preparation: Preparation,
+): Promise<Conversation> {
   const name = t('app.chat.dated', { date: formatShortDate(new Date()) })
-  const created = await api.conversations.create.mutate({ name })
+  const firstWords = nameByFirstWords(question)
+  const sealedName = firstWords === '' ? null : await key.seal(firstWords)
+  const created = await openName(
+    key,
+    await api.conversations.create.mutate({ name, sealedName, ...(await sealPreparation(key, preparation)) }),
+  )
   queryClient.setQueryData(getConversationQueryKey(created.slug), created)
   void refreshConversations()
   return created
 }
 
-export async function renameConversation(slug: string, name: string): Promise<void> {
-  await updateCache(await api.conversations.update.mutate({ slug, name }))
+/** Creates a conversation that only this page has. */
+export const createTemporaryChat = async (key: ConversationKey, preparation: Preparation): Promise<string> =>
+  beginTemporaryChat(await sealPreparation(key, preparation))
+
+/** The instructions and the options of a conversation. */
+interface Preparation {
+  instructions: string
+  options: { parameters: object; areToolsOff?: boolean }
 }
+
+const sealPreparation = async (key: ConversationKey, { instructions, options }: Preparation) => ({
+  systemPrompt: instructions === '' ? null : await key.seal(instructions),
+  sealedOptions: isUsual(options) ? null : await key.seal(JSON.stringify(options)),
+})
+
+const isUsual = ({ parameters, areToolsOff = false }: Preparation['options']): boolean =>
+  !areToolsOff && Object.keys(parameters).length === 0
+
+export const saveOptions = async (key: ConversationKey, slug: string, options: Preparation): Promise<void> =>
+  changeConversation(key, { slug, ...(await sealPreparation(key, options)) })
+
+export const renameConversation = async (key: ConversationKey, slug: string, name: string): Promise<void> =>
+  changeConversation(key, { slug, sealedName: await key.seal(name) })
+
+type ConversationChange = Parameters<typeof api.conversations.update.mutate>[0]
+
+export const changeConversation = async (key: ConversationKey, change: ConversationChange): Promise<void> =>
+  updateCache(key, await getCalls(change.slug).update.mutate(change))
 
 type OrganizeInput = Parameters<typeof api.conversations.organize.mutate>[0]
 
-/** Pins a conversation or moves it to a folder. */
-export async function organizeConversation(change: OrganizeInput): Promise<void> {
-  await updateCache(await api.conversations.organize.mutate(change))
+/** Pins or archives a conversation, or moves it to a folder. */
+export async function organizeConversation(key: ConversationKey, change: OrganizeInput): Promise<void> {
+  await updateCache(key, await api.conversations.organize.mutate(change))
 }
 
-async function updateCache(changed: Conversation): Promise<void> {
-  queryClient.setQueryData(getConversationQueryKey(changed.slug), changed)
+async function updateCache(key: ConversationKey, changed: Conversation): Promise<void> {
+  queryClient.setQueryData(getConversationQueryKey(changed.slug), await openName(key, changed))
   await refreshConversations()
 }
 
 export async function changeFolder(name: string, newName: string | null): Promise<void> {
   await api.conversations.changeFolder.mutate({ name, newName })
   await refreshConversations()
-}
-
-/** Milliseconds for which a deleted conversation can be restored. */
-const UNDO_MS = 10_000
-
-const STORAGE_KEY = 'svc:discarded'
-
-/** A conversation that was just deleted. */
-interface DiscardedConversation {
-  slug: string
-  name: string
-  until: number
-}
-
-const listeners = new Listeners()
-let lastDiscarded = readDiscarded()
-
-/** Reads it from the tab's storage, so that it survives a reload. */
-function readDiscarded(): DiscardedConversation | undefined {
-  const text = sessionStorage.getItem(STORAGE_KEY)
-  const discarded = text === null ? undefined : (JSON.parse(text) as DiscardedConversation)
-  return discarded && discarded.until > Date.now() ? discarded : undefined
-}
-
-function writeDiscarded(discarded: DiscardedConversation | undefined): void {
-  lastDiscarded = discarded
-  if (discarded) sessionStorage.setItem(STORAGE_KEY, JSON.stringify(discarded))
-  else sessionStorage.removeItem(STORAGE_KEY)
-  listeners.notify()
-}
-
-export async function discardConversation({ slug, name }: Conversation): Promise<void> {
-  await api.conversations.discard.mutate({ slug })
-  writeDiscarded({ slug, name, until: Date.now() + UNDO_MS })
-  await refreshConversations()
-}
-
-export async function restoreConversation({ slug }: DiscardedConversation): Promise<void> {
-  await api.conversations.restore.mutate({ slug })
-  writeDiscarded(undefined)
-  await refreshConversations()
-}
-
-/** Returns the conversation that was deleted last, while it can be restored. */
-export function useDiscarded(): DiscardedConversation | undefined {
-  const discarded = useSyncExternalStore(listeners.subscribe, () => lastDiscarded)
-  useEffect(() => {
-    if (!discarded) return
-    const timer = setTimeout(() => writeDiscarded(undefined), discarded.until - Date.now())
-    return () => clearTimeout(timer)
-  }, [discarded])
-  return discarded
 }

@@ -47,8 +47,11 @@ async function refreshChanged(changes: ReadonlySet<string>): Promise<void> {
   const listSlugs = (...names: string[]) =>
     new Set(changed.flatMap(([name = '', slug = '']) => (names.includes(name) ? slug : [])))
   const reads = [refreshConversations(), refetchFailed()]
-  for (const slug of listSlugs(CONVERSATION))
+  for (const slug of listSlugs(CONVERSATION)) {
     reads.push(queryClient.invalidateQueries({ queryKey: getConversationQueryKey(slug) }))
+    // A deleted conversation may have been restored.
+    if (queryClient.getQueryState([MESSAGES, slug])?.status === 'error') reads.push(refreshMessages(slug))
+  }
   // The stored answer is older than one that streams here.
   for (const slug of listSlugs(MESSAGES, CREATED)) if (!turns.isAnswering(slug)) reads.push(refreshMessages(slug))
   await Promise.all(reads)

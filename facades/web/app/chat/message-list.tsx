@@ -1,80 +1,127 @@
-import { useLayoutEffect, useRef } from 'react'
+import { useLayoutEffect, useMemo, useRef } from 'react'
+import { Divider } from '../shared/conversation/divider.tsx'
 import { MessageLog, MoreButton, useFollowEnd } from '../shared/conversation/message-log.tsx'
+import { type EarlierMessages, useMessageWindow } from '../shared/conversation/message-window.ts'
 import type { ChatModel } from '../shared/models/models.ts'
 import { t } from '../shared/text/labels.ts'
-import { ErrorMessage } from '../shared/ui/error-message.tsx'
+import { ErrorNotice } from '../shared/ui/error-message.tsx'
 import { SourceBoundary } from '../shared/ui/source-boundary.tsx'
+import { UnansweredNotice } from './answer-failure.tsx'
 import type { PathStep } from './branches.ts'
+import { findHistoryStart, MAX_HISTORY } from './history.ts'
 import { AnswerMessage, QuestionMessage } from './message.tsx'
 import { writeNumber } from './message-content.ts'
-import type { Turn } from './turn.ts'
+import { isHalted, type Turn } from './turn.ts'
 
 interface MessageListProps {
+  slug: string
   steps: readonly PathStep[]
   turn: Turn | undefined
+  /** The number of the question that is edited; undefined if there is none. */
+  editedNumber: number | undefined
   /** The number of the message to scroll to; undefined if there is none. */
   targetNumber: number | undefined
   models: readonly ChatModel[]
-  hasEarlier: boolean
-  /** The error of reading earlier messages. */
-  earlierError: unknown
-  loadEarlier: () => void
+  earlier: EarlierMessages
 }
 
 /** The messages of a conversation, with the streaming answer at the end. */
 export function MessageList(props: MessageListProps) {
-  const { steps, turn, targetNumber, models, hasEarlier, earlierError, loadEarlier } = props
-  const follow = useFollowEnd({ isWaiting: turn?.phase === 'waiting' })
-  useScrollToTarget(targetNumber, steps, follow.stopFollowing)
+  const { steps, turn, targetNumber, earlier } = props
+  const question = turn && !isHalted(turn) ? turn.parent : undefined
+  const ids = useMemo(() => steps.map(({ message }) => writeNumber(message.number)), [steps])
+  const scroller = useRef<HTMLDivElement>(null)
+  const list = useMessageWindow({ ids, earlier, scroller })
+  const follow = useFollowEnd({ scroller, isNewest: list.isNewest, question })
+  useTarget(targetNumber, ids, (id) => {
+    follow.stopFollowing()
+    list.show(id)
+  })
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each question of the person leads to the newest messages.
+  useLayoutEffect(() => {
+    if (question !== undefined) list.showNewest()
+  }, [question])
+  const showNewest = () => {
+    list.showNewest()
+    follow.showEnd()
+  }
+  const showBeginning = () => {
+    follow.stopFollowing()
+    void list.showBeginning()
+  }
   return (
-    <MessageLog label={t('app.messages')} follow={follow} showNewest={follow.showEnd}>
-      {hasEarlier && <MoreButton label={t('app.messages.earlier')} show={loadEarlier} />}
-      <ErrorMessage error={earlierError} className="notice wrong" />
-      {renderRows({ steps, turn, targetNumber, models })}
+    <MessageLog
+      label={t('app.messages')}
+      follow={follow}
+      showNewest={showNewest}
+      showBeginning={list.isLong ? showBeginning : undefined}
+      isNewest={list.isNewest}
+    >
+      {list.hasEarlier && (
+        <MoreButton
+          label={t('app.messages.earlier')}
+          show={list.showEarlier}
+          position={ids[list.start] ?? ''}
+          isPaused={earlier.isReading || Boolean(earlier.error)}
+        />
+      )}
+      <ErrorNotice error={earlier.error} />
+      {renderRows({ ...props, start: list.start, end: list.end })}
+      {!list.isNewest && (
+        <MoreButton label={t('app.messages.later')} show={list.showLater} position={ids[list.start] ?? ''} />
+      )}
     </MessageLog>
   )
 }
 
 /** Keys answers by their parent, which is known before they are stored. A failed answer may be stored in part. */
 const renderRows = ({
+  slug,
   steps,
   turn,
+  editedNumber,
   targetNumber,
   models,
-}: Pick<MessageListProps, 'steps' | 'turn' | 'targetNumber' | 'models'>) => {
-  const failure = turn?.phase === 'failed' ? turn.error : undefined
-  const rows = steps.map((step, index) => {
+  start,
+  end,
+}: MessageListProps & { start: number; end: number }) => {
+  const failure = turn && isHalted(turn) ? turn.error : undefined
+  const historyStart = findHistoryStart(steps.map(({ message }) => message))
+  const beginning = <Divider key="history" text={t('app.message.historyBegins', { count: MAX_HISTORY })} />
+  return steps.slice(start, end).flatMap((step, offset) => {
+    const index = start + offset
     const { message, parentNumber } = step
     const shared = { step, models, isTarget: message.number === targetNumber }
-    if (message.role === 'user')
-      return (
-        <SourceBoundary key={message.number} source={message.answer.text}>
-          <QuestionMessage {...shared} />
-        </SourceBoundary>
-      )
-    const isLast = !turn && index === steps.length - 1
-    const error = parentNumber === turn?.parent ? failure : undefined
-    return <AnswerMessage key={`after ${parentNumber}`} {...shared} failure={error} isLast={isLast} />
+    const divider = message.number === historyStart && beginning
+    if (message.role !== 'user') {
+      const isLast = !turn && index === steps.length - 1
+      const error = parentNumber === turn?.parent ? failure : undefined
+      return [divider, <AnswerMessage key={`after ${parentNumber}`} {...shared} failure={error} isLast={isLast} />]
+    }
+    const isAnswered = steps[index + 1]?.message.role === 'assistant'
+    const isJoined = steps[index - 1]?.message.role === 'user'
+    return [
+      divider,
+      <SourceBoundary key={message.number} source={message.answer.text}>
+        <QuestionMessage {...shared} isJoined={isJoined} isEditing={message.number === editedNumber} />
+      </SourceBoundary>,
+      turn?.parent === message.number && !isAnswered && (
+        <AnswerMessage key={`after ${turn.parent}`} turn={turn} failure={failure} models={models} />
+      ),
+      turn?.parent !== message.number && !isAnswered && (
+        <UnansweredNotice key={`without ${message.number}`} slug={slug} number={message.number} />
+      ),
+    ]
   })
-  const isStored = steps.some(
-    ({ message, parentNumber }) => message.role === 'assistant' && parentNumber === turn?.parent,
-  )
-  if (!turn || isStored) return rows
-  return [...rows, <AnswerMessage key={`after ${turn.parent}`} turn={turn} failure={failure} models={models} />]
 }
 
-/** Scrolls to a message once it is rendered. */
-function useScrollToTarget(
-  targetNumber: number | undefined,
-  steps: readonly PathStep[],
-  stopFollowing: () => void,
-): void {
-  const scrolledTo = useRef<number>(undefined)
+/** Shows a message once it is loaded. */
+function useTarget(targetNumber: number | undefined, ids: readonly string[], show: (id: string) => void): void {
+  const shown = useRef<string>(undefined)
   useLayoutEffect(() => {
-    if (targetNumber === undefined || targetNumber === scrolledTo.current) return
-    if (!steps.some(({ message }) => message.number === targetNumber)) return
-    scrolledTo.current = targetNumber
-    stopFollowing()
-    document.getElementById(writeNumber(targetNumber))?.scrollIntoView({ block: 'center' })
-  }, [targetNumber, steps, stopFollowing])
+    const id = targetNumber === undefined ? undefined : writeNumber(targetNumber)
+    if (id === undefined || id === shown.current || !ids.includes(id)) return
+    shown.current = id
+    show(id)
+  }, [targetNumber, ids, show])
 }

@@ -1,20 +1,24 @@
 import { memo, useState } from 'react'
-import { describeError, getRequestId, isRateLimited } from '../shared/api/error-text.ts'
 import { type Answer, emptyAnswer } from '../shared/conversation/answer.ts'
-import { MessageText, MessageView, UnreadableNote } from '../shared/conversation/message-view.tsx'
-import { ToolSteps } from '../shared/conversation/tool-steps.tsx'
+import { AnswerParts } from '../shared/conversation/answer-parts.tsx'
+import { Details, DetailsPart } from '../shared/conversation/details.tsx'
+import { FileLink, FileList } from '../shared/conversation/file-list.tsx'
+import { MessageView, UnreadableNote } from '../shared/conversation/message-view.tsx'
 import { Markdown } from '../shared/markdown/markdown.tsx'
 import { type ChatModel, findModelLabel } from '../shared/models/models.ts'
 import { t } from '../shared/text/labels.ts'
-import { EditForm } from '../shared/ui/edit-form.tsx'
+import { Button } from '../shared/ui/button.tsx'
 import { InlineError } from '../shared/ui/error-message.tsx'
 import { Icon } from '../shared/ui/icon.tsx'
 import { SourceBoundary } from '../shared/ui/source-boundary.tsx'
-import type { PathStep } from './branches.ts'
+import { AnswerFailure, UnsavedNotice } from './answer-failure.tsx'
+import { type PathStep, ROOT_NUMBER } from './branches.ts'
 import { useChatActions } from './chat-state.ts'
-import { MessageActions } from './message-actions.tsx'
+import styles from './message.module.css'
 import { type OpenedMessage, writeNumber } from './message-content.ts'
-import type { Turn } from './turn.ts'
+import { QuestionForm } from './question-form.tsx'
+import { StepActions } from './step-actions.tsx'
+import { isHalted, type Turn } from './turn.ts'
 
 interface MessageProps {
   step: PathStep
@@ -23,41 +27,32 @@ interface MessageProps {
   isTarget: boolean
 }
 
+interface QuestionMessageProps extends MessageProps {
+  /** True if the model gets it together with the question above, which nobody has answered. */
+  isJoined: boolean
+  isEditing: boolean
+}
+
 /** A stored question. */
-export const QuestionMessage = memo(({ step, models, isTarget }: MessageProps) => {
+export const QuestionMessage = memo(({ step, models, isTarget, isJoined, isEditing }: QuestionMessageProps) => {
   const { message } = step
   const { number, answer, isUnreadable, attachments } = message
-  const [isEditing, setEditing] = useState(false)
+  const { edit } = useChatActions()
   return (
-    <MessageView id={writeNumber(number)} className={getMessageClass('user', isTarget)} name={t('app.message.you')}>
+    <MessageView id={writeNumber(number)} className={styles.question} name={null} isQuestion isTarget={isTarget}>
       {isUnreadable && <UnreadableNote reason={t('app.message.unreadable')} />}
-      <AttachedFiles files={attachments} />
-      {isEditing && <QuestionForm message={message} close={() => setEditing(false)} />}
+      {!isEditing && <AttachedFiles files={attachments} />}
+      {isEditing && <QuestionForm message={message} close={() => edit(undefined)} />}
       {!isEditing && answer.text !== '' && (
-        <p className="question" dir="auto">
+        <p className={styles.text} dir="auto">
           {answer.text}
         </p>
       )}
-      {!isEditing && <MessageActions step={step} models={models} edit={() => setEditing(true)} />}
+      {isJoined && <p className="hint">{t('app.message.joined')}</p>}
+      {!isEditing && <StepActions step={step} models={models} edit={() => edit(number)} />}
     </MessageView>
   )
 })
-
-/** Edits a question. The earlier one stays as another version. */
-function QuestionForm({ message, close }: { message: OpenedMessage; close: () => void }) {
-  const { resend } = useChatActions()
-  return (
-    <EditForm
-      label={t('app.message.edit')}
-      text={message.answer.text}
-      action={t('app.message.resend')}
-      save={(text) => resend(message, text)}
-      close={close}
-    >
-      {message.attachments.length > 0 && <p className="hint">{t('app.message.editFiles')}</p>}
-    </EditForm>
-  )
-}
 
 interface AnswerMessageProps {
   /** The answer as it is stored. */
@@ -78,25 +73,46 @@ interface AnswerMessageProps {
 export const AnswerMessage = memo(
   ({ step, turn, failure, models, isTarget = false, isLast = false }: AnswerMessageProps) => {
     const { answer, model, isComplete } = getShownAnswer(step, turn)
-    const isStreaming = turn !== undefined && turn.phase !== 'failed' && answer.cut === undefined
+    const isStreaming = turn !== undefined && !isHalted(turn) && answer.cut === undefined
     return (
       <MessageView
         id={step && writeNumber(step.message.number)}
-        className={getMessageClass('assistant', isTarget)}
+        className={styles.answer}
         name={findModelLabel(model, models)}
-        isBusy={turn && turn.phase !== 'failed'}
+        isBusy={turn && !isHalted(turn)}
+        isTarget={isTarget}
       >
         {turn?.phase === 'waiting' && <p className="hint">{t('app.message.waiting')}</p>}
         {step?.message.isUnreadable && <UnreadableNote reason={t('app.message.unreadable')} />}
         <SourceBoundary source={answer.text}>
-          <AnswerBody answer={answer} isComplete={isComplete} isStreaming={isStreaming} isLast={isLast} />
+          <AnswerBody answer={answer} isStreaming={isStreaming} />
+          {answer.answeredBy !== undefined && (
+            <p className="hint">{t('app.message.answeredBy', { model: findModelLabel(answer.answeredBy, models) })}</p>
+          )}
+          {!isStreaming && !isComplete && <CutNotice answer={answer} message={step?.message} isLast={isLast} />}
         </SourceBoundary>
-        {failure !== undefined && <Failure error={failure} />}
-        {step && <MessageActions step={step} models={models} />}
+        <AnswerEnd step={step} turn={turn} failure={failure} model={model} models={models} />
+        {step && <StepActions step={step} models={models} />}
       </MessageView>
     )
   },
 )
+
+interface AnswerEndProps {
+  step: PathStep | undefined
+  turn: Turn | undefined
+  failure: unknown
+  model: string
+  models: readonly ChatModel[]
+}
+
+/** Says why an answer failed, or why it is not stored. */
+function AnswerEnd({ step, turn, failure, model, models }: AnswerEndProps) {
+  if (failure === undefined) return null
+  if (turn?.phase === 'unsaved') return <UnsavedNotice error={failure} />
+  const parent = turn?.parent ?? step?.parentNumber ?? ROOT_NUMBER
+  return <AnswerFailure error={failure} parent={parent} model={model} models={models} />
+}
 
 interface ShownAnswer {
   answer: Answer
@@ -113,43 +129,16 @@ const getShownAnswer = (step: PathStep | undefined, turn: Turn | undefined): Sho
         isComplete: step?.message.isComplete ?? true,
       }
 
-const getMessageClass = (role: 'user' | 'assistant', isTarget: boolean) =>
-  isTarget ? `message ${role} found` : `message ${role}`
-
-/** Shows the error below the answer, with a button to try again. */
-function Failure({ error }: { error: unknown }) {
-  const { tryAgain } = useChatActions()
-  const isForNow = isRateLimited(error)
-  const requestId = isForNow ? undefined : getRequestId(error)
-  return (
-    <div className={isForNow ? 'notice warn' : 'notice wrong'} role="alert">
-      <p>{describeError(error)}</p>
-      {requestId && (
-        <p className="hint">
-          {t('page.requestId')}: <code>{requestId}</code>
-        </p>
-      )}
-      <button type="button" className="quiet-button" onClick={tryAgain}>
-        {t('app.tryAgain')}
-      </button>
-    </div>
-  )
-}
-
 interface AnswerBodyProps {
   answer: Answer
-  isComplete: boolean
-  isStreaming?: boolean
-  isLast?: boolean
+  isStreaming: boolean
 }
 
 /** The text of an answer with its thoughts, tool calls and sources. */
-const AnswerBody = ({ answer, isComplete, isStreaming = false, isLast = false }: AnswerBodyProps) => (
+const AnswerBody = ({ answer, isStreaming }: AnswerBodyProps) => (
   <>
     <Thoughts answer={answer} isStreaming={isStreaming} />
-    <ToolSteps tools={answer.tools} isStreaming={isStreaming} />
-    <MessageText text={answer.text} sources={answer.citations} isStreaming={isStreaming} />
-    {!isStreaming && !isComplete && <CutNotice cut={answer.cut ?? 'interrupted'} isLast={isLast} />}
+    <AnswerParts answer={answer} isStreaming={isStreaming} canApprove={isStreaming} />
   </>
 )
 
@@ -164,35 +153,41 @@ function Thoughts({
   if (thoughts.length === 0) return null
   const isThinking = isStreaming && text === '' && thinkingSeconds === undefined
   return (
-    <details className="thoughts">
-      <summary>
-        <Icon name="next" />
-        {isThinking
+    <Details
+      summary={
+        isThinking
           ? t('app.thoughts.now')
-          : t('app.thoughts.took', { count: Math.max(1, Math.round(thinkingSeconds ?? 0)) })}
-      </summary>
-      <div className="thoughts-text">
+          : t('app.thoughts.took', { count: Math.max(1, Math.round(thinkingSeconds ?? 0)) })
+      }
+    >
+      <DetailsPart>
         <Markdown text={thoughts.map((thought) => thought.text).join('\n\n')} isStreaming={isStreaming} />
-      </div>
-    </details>
+      </DetailsPart>
+    </Details>
   )
 }
 
-/** Says that an answer is incomplete, and offers to continue it. */
-function CutNotice({ cut, isLast }: { cut: NonNullable<Answer['cut']>; isLast: boolean }) {
-  const { continueAnswer } = useChatActions()
+interface CutNoticeProps {
+  answer: Answer
+  /** The answer as it is stored. */
+  message: OpenedMessage | undefined
+  isLast: boolean
+}
+
+/** Says that an answer is incomplete, and offers to continue it, or to request another one after a refusal. */
+function CutNotice({ answer: { cut = 'interrupted' }, message, isLast }: CutNoticeProps) {
+  const { continueAnswer, regenerate } = useChatActions()
   const [error, setError] = useState<unknown>()
-  const requestRest = () => {
+  const act = (request: () => Promise<void>) => {
     setError(undefined)
-    continueAnswer().catch(setError)
+    request().catch(setError)
   }
   return (
-    <p className="cut">
+    <p className={styles.cut}>
       <span>{t(cutLabels[cut])}</span>
-      {isLast && cut !== 'refusal' && (
-        <button type="button" className="quiet-button" onClick={requestRest}>
-          {t('app.message.continue')}
-        </button>
+      {isLast && cut !== 'refusal' && <Button onClick={() => act(continueAnswer)}>{t('app.message.continue')}</Button>}
+      {cut === 'refusal' && message && (
+        <Button onClick={() => act(() => regenerate(message))}>{t('app.tryAgain')}</Button>
       )}
       <InlineError error={error} />
     </p>
@@ -210,18 +205,21 @@ const cutLabels = {
 /** The attachments of a message. */
 const AttachedFiles = ({ files }: { files: OpenedMessage['attachments'] }) =>
   files.length > 0 && (
-    <ul className="files" aria-label={t('app.files')}>
+    <FileList>
       {files.map(({ id, name, fileType, identifier }) => (
         <li key={id}>
-          <a href={`/proxy/storage/${identifier}`} target="_blank" rel="noreferrer">
-            {fileType === 'image' ? (
-              <img src={`/proxy/storage/${identifier}`} alt="" loading="lazy" />
-            ) : (
-              <Icon name="attach" />
-            )}
-            <span>{name}</span>
-          </a>
+          <FileLink
+            name={name}
+            href={`/proxy/storage/${identifier}`}
+            picture={<FilePicture fileType={fileType} identifier={identifier} />}
+          />
         </li>
       ))}
-    </ul>
+    </FileList>
   )
+
+const FilePicture = ({
+  fileType,
+  identifier,
+}: Pick<OpenedMessage['attachments'][number], 'fileType' | 'identifier'>) =>
+  fileType === 'image' ? <img src={`/proxy/storage/${identifier}`} alt="" loading="lazy" /> : <Icon name="file" />

@@ -1,9 +1,10 @@
 import { type InfiniteData, infiniteQueryOptions, useInfiniteQuery } from '@tanstack/react-query'
-import { api, queryClient, type StoredMessage } from '../shared/api/client.ts'
+import { queryClient, type StoredMessage } from '../shared/api/client.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { OwnChanges } from '../shared/own-changes.ts'
 import { findPathTo } from './branches.ts'
 import { type OpenedMessage, openMessage, writeNumber } from './message-content.ts'
+import { getCalls } from './temporary-chats.ts'
 
 interface Page {
   messages: OpenedMessage[]
@@ -11,7 +12,8 @@ interface Page {
   next: string | null
 }
 
-const PAGE_SIZE = 50
+/** The messages that are read at first, and those before them that are read at once. */
+const [PAGE_SIZE, EARLIER_SIZE] = [50, 200]
 
 const getMessagesKey = (slug: string) => ['messages', slug]
 
@@ -19,12 +21,26 @@ const buildMessagesQuery = (key: ConversationKey, slug: string) =>
   infiniteQueryOptions({
     queryKey: getMessagesKey(slug),
     initialPageParam: undefined as string | undefined,
-    queryFn: ({ pageParam, signal }) => readPage(key, slug, { size: PAGE_SIZE, before: pageParam }, signal),
+    queryFn: ({ pageParam, signal }) => {
+      const size = pageParam === undefined ? PAGE_SIZE : EARLIER_SIZE
+      return readPage(key, slug, { size, before: pageParam }, signal)
+    },
     getNextPageParam: ({ next }) => next ?? undefined,
   })
 
 /** Reads and decrypts the last messages of a conversation, and earlier ones on demand. */
 export const useMessages = (key: ConversationKey, slug: string) => useInfiniteQuery(buildMessagesQuery(key, slug))
+
+/** Reads all messages before those that are loaded. */
+export async function readAllEarlier({
+  hasNextPage,
+  fetchNextPage,
+}: Pick<ReturnType<typeof useMessages>, 'hasNextPage' | 'fetchNextPage'>): Promise<void> {
+  for (let canRead = hasNextPage; canRead; ) {
+    const result = await fetchNextPage()
+    canRead = result.hasNextPage && !result.isError
+  }
+}
 
 async function readPage(
   key: ConversationKey,
@@ -33,7 +49,7 @@ async function readPage(
   signal?: AbortSignal,
 ): Promise<Page> {
   const page = { size, ...(before !== undefined && { before }) }
-  const { data, meta } = await api.conversations.messages.query({ slug, page }, signal && { signal })
+  const { data, meta } = await getCalls(slug).messages.query({ slug, page }, signal && { signal })
   return { messages: await Promise.all(data.map((message) => openMessage(key, message))), next: meta.next }
 }
 
@@ -58,7 +74,7 @@ export async function readPathTo(
   for (;;) {
     const path = findPathTo(messages, parent)
     if (path[0]?.parent === 0 || path.length >= minLength || next === null) return path
-    const page = await readPage(key, slug, { size: PAGE_SIZE, before: next }, signal)
+    const page = await readPage(key, slug, { size: EARLIER_SIZE, before: next }, signal)
     messages = [...page.messages, ...messages]
     next = page.next
   }
@@ -76,7 +92,7 @@ export function updateMessage(message: {
 }): Promise<StoredMessage> {
   const { slug } = message
   const number = writeNumber(message.number)
-  const update = () => api.conversations.updateMessage.mutate({ ...message, number })
+  const update = () => getCalls(slug).updateMessage.mutate({ ...message, number })
   return ownChanges.make(`${slug}/${number}`, update, () => refreshMessages(slug))
 }
 

@@ -38,7 +38,7 @@ export function useSystemPrompt(key: ConversationKey, slug: string): SystemPromp
 
 /** Returns the system prompt of a conversation for a request; throws if it can't be read or decrypted. */
 export async function readSystemPrompt(key: ConversationKey, slug: string): Promise<string> {
-  const query = { ...buildConversationQuery(slug), staleTime: Number.POSITIVE_INFINITY }
+  const query = { ...buildConversationQuery(key, slug), staleTime: Number.POSITIVE_INFINITY }
   const { systemPrompt } = await queryClient.fetchQuery(query)
   return queryClient.fetchQuery(buildPromptQuery(key, systemPrompt))
 }

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
 import { useSyncExternalStore } from 'react'
-import { api, type Conversation } from '../shared/api/client.ts'
+import type { Conversation } from '../shared/api/client.ts'
 import { ExcerptText } from '../shared/conversation/excerpt-text.tsx'
 import type { SearchHit } from '../shared/conversation/search-worker.ts'
 import { TextSearch } from '../shared/conversation/text-search.ts'
@@ -9,10 +9,14 @@ import type { ConversationKey } from '../shared/conversation-key.ts'
 import { Listeners } from '../shared/listeners.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
-import { ErrorMessage } from '../shared/ui/error-message.tsx'
+import { Button } from '../shared/ui/button.tsx'
+import { ErrorNotice } from '../shared/ui/error-message.tsx'
+import { SideNote, SideRow } from '../shared/ui/side-list.tsx'
 import { SourceBoundary } from '../shared/ui/source-boundary.tsx'
+import { readConversations } from './conversations.ts'
 import { writeNumber } from './message-content.ts'
 import { readAllMessages } from './messages.ts'
+import styles from './text-search.module.css'
 
 interface TextResultsProps {
   words: string
@@ -27,7 +31,7 @@ export function TextResults({ words, onChoose }: TextResultsProps) {
   const isReading = state.phase === 'reading'
   const startLabel = state.phase === 'idle' ? 'app.search.begin' : 'app.search.again'
   return (
-    <section className="text-results" aria-label={t('app.search.texts')}>
+    <section className={styles.results} aria-label={t('app.search.texts')}>
       <h2>{t('app.search.texts')}</h2>
       <ul>
         {hits?.map((hit) => (
@@ -36,17 +40,11 @@ export function TextResults({ words, onChoose }: TextResultsProps) {
           </SourceBoundary>
         ))}
       </ul>
-      <p className="hint" role="status">
-        {describeProgress(state, hits?.length === 0)}
-      </p>
-      {state.phase === 'failed' && <ErrorMessage error={state.error} className="notice wrong" />}
-      <button
-        type="button"
-        className="plain-button"
-        onClick={() => (isReading ? chatSearch.stop() : void chatSearch.read(key))}
-      >
+      <SideNote role="status">{describeProgress(state, hits?.length === 0)}</SideNote>
+      {state.phase === 'failed' && <ErrorNotice error={state.error} />}
+      <Button kind="plain" onClick={() => (isReading ? chatSearch.stop() : void chatSearch.read(key))}>
         {t(isReading ? 'app.composer.stop' : startLabel)}
-      </button>
+      </Button>
     </section>
   )
 }
@@ -67,16 +65,22 @@ function describeProgress({ phase, count }: SearchState, isEmpty: boolean): stri
 }
 
 const HitRow = ({ hit: { place, excerpt }, onChoose }: { hit: SearchHit<FoundMessage>; onChoose: () => void }) => (
-  <li>
-    <Link to="/chat/$slug" params={{ slug: place.slug }} hash={writeNumber(place.number)} onClick={onChoose}>
-      <span className="hit-name" dir="auto">
+  <SideRow>
+    <Link
+      to="/chat/$slug"
+      params={{ slug: place.slug }}
+      hash={writeNumber(place.number)}
+      className={styles.hit}
+      onClick={onChoose}
+    >
+      <span className={styles.name} dir="auto">
         {chatSearch.findName(place.slug)}
       </span>
-      <span className="hint" dir="auto">
+      <span className={styles.excerpt} dir="auto">
         <ExcerptText excerpt={excerpt} />
       </span>
     </Link>
-  </li>
+  </SideRow>
 )
 
 /** The progress of decrypting all conversations, the newest first. */
@@ -125,7 +129,7 @@ class ChatSearch {
 
   async #readAll(texts: TextSearch<FoundMessage>, key: ConversationKey, signal: AbortSignal): Promise<void> {
     const seen = new Set<string>()
-    for await (const conversation of listConversations(signal)) {
+    for await (const conversation of listConversations(key, signal)) {
       seen.add(conversation.slug)
       const isFull = await this.#keep(texts, key, conversation, signal)
       if (signal.aborted) return
@@ -202,11 +206,11 @@ class ChatSearch {
   }
 }
 
-async function* listConversations(signal: AbortSignal): AsyncGenerator<Conversation> {
+async function* listConversations(key: ConversationKey, signal: AbortSignal): AsyncGenerator<Conversation> {
   let after: string | null = null
   do {
     const page: { size: number; after?: string } = { size: LIST_PAGE, ...(after !== null && { after }) }
-    const { data, meta } = await api.conversations.list.query({ page }, { signal })
+    const { data, meta } = await readConversations(key, { page }, signal)
     yield* data
     after = meta.next
   } while (after !== null)

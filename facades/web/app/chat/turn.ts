@@ -1,23 +1,24 @@
 import { useSyncExternalStore } from 'react'
-import { SvcError } from '../../../client/index.ts'
-import { type AiRequest, api, type StoredMessage } from '../shared/api/client.ts'
+import { type AiRequest, api } from '../shared/api/client.ts'
+import { describeError, InputError } from '../shared/api/error-text.ts'
+import { guardClosing } from '../shared/closing-guard.ts'
 import { type Answer, emptyAnswer } from '../shared/conversation/answer.ts'
 import { AnswerBuilder } from '../shared/conversation/answer-builder.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { Listeners } from '../shared/listeners.ts'
-import { type OpenedMessage, readNumber, serializeAnswer } from './message-content.ts'
-import { putMessageInCache, updateMessage } from './messages.ts'
+import { t } from '../shared/text/labels.ts'
+import { AnswerWriter } from './answer-writer.ts'
+import type { OpenedMessage } from './message-content.ts'
+import { recordReason, untilOpen } from './unanswered.ts'
 
 /** Milliseconds between two renderings of a streaming answer. */
 const SHOW_MS = 100
-/** Milliseconds between two saves of a streaming answer, so that a closed tab loses little. */
-const STORE_MS = 5000
 
-/** An answer that is streaming or has failed. */
+/** An answer that is streaming, has failed, or has come and cannot be stored for now. */
 export interface Turn {
   model: string
   answer: Answer
-  phase: 'waiting' | 'answering' | 'storing' | 'failed'
+  phase: 'waiting' | 'answering' | 'storing' | 'unsaved' | 'failed'
   error?: unknown
   /** The number of the question. */
   parent: number
@@ -34,56 +35,124 @@ export interface TurnRequest {
   readRequest: (signal: AbortSignal) => Promise<AiRequest>
 }
 
+/** Returns true while nothing of an answer will come, so that the person has to do something. */
+export const isHalted = ({ phase }: Turn): boolean => phase === 'failed' || phase === 'unsaved'
+
+type TurnProgress = Pick<Turn, 'answer' | 'phase' | 'error'>
+
+/** An answer that is requested, and then stored. */
+class RunningTurn {
+  readonly writer: AnswerWriter
+  readonly #request: TurnRequest
+  readonly #show: (progress: TurnProgress | undefined) => void
+  readonly #builder: AnswerBuilder
+  readonly #streaming = new AbortController()
+  readonly #storing = new AbortController()
+  #hasStreamed = false
+  #hasEnded = false
+
+  constructor(request: TurnRequest, show: (progress: TurnProgress | undefined) => void) {
+    const { slug, key, modelId: model, parent, partialAnswer } = request
+    this.#request = request
+    this.#show = show
+    this.writer = new AnswerWriter({ slug, key, model, parent, number: partialAnswer?.number })
+    this.#builder = new AnswerBuilder(partialAnswer?.answer)
+  }
+
+  /** Ends the stream, or gives up storing what has come. */
+  stop(): void {
+    const controller = this.#hasStreamed ? this.#storing : this.#streaming
+    controller.abort()
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded
+  }
+
+  async run(): Promise<void> {
+    const { slug, parent, partialAnswer, readRequest } = this.#request
+    if (!partialAnswer) recordReason(slug, parent, t('app.unanswered.closed'))
+    this.#show({ answer: this.#builder.answer, phase: 'waiting' })
+    const failure = await readStream(readRequest, this.#streaming.signal, this.#builder, (answer) => {
+      this.#show({ answer, phase: 'answering' })
+      this.writer.storeOccasionally(answer)
+    })
+    // A closing page ends the stream first, and then stores what has come.
+    await untilOpen()
+    this.#hasStreamed = true
+    await this.#store(failure ?? explainEmptyAnswer(this.#builder.answer))
+  }
+
+  /** Stores what has come, and shows the failure that ended it. */
+  async #store(failure: Error | undefined): Promise<void> {
+    const { slug, parent } = this.#request
+    const { answer } = this.#builder
+    const { signal } = this.#storing
+    const report = (error: unknown) => this.#show({ answer, phase: 'unsaved', error })
+    // Without a failure an answer is empty only if the person stopped it.
+    recordReason(slug, parent, failure ? describeError(failure) : t('app.unanswered.stopped'))
+    try {
+      this.#show({ answer, phase: 'storing' })
+      if (!isEmpty(answer)) await this.writer.finish(answer, signal, failure ? undefined : report)
+      this.#end(failure && { answer: emptyAnswer, phase: 'failed', error: failure })
+    } catch (error) {
+      if (signal.aborted) recordReason(slug, parent, t('app.unanswered.unsaved'))
+      this.#end(signal.aborted ? undefined : { answer, phase: 'failed', error })
+    }
+  }
+
+  #end(progress: TurnProgress | undefined): void {
+    this.#hasEnded = true
+    this.#show(progress)
+  }
+}
+
 /** The streaming answers by conversation. They continue while another conversation is shown. */
 class TurnStore {
   readonly #turns = new Map<string, Turn>()
-  readonly #controllers = new Map<string, AbortController>()
+  readonly #running = new Map<string, RunningTurn>()
   readonly #listeners = new Listeners()
 
   readonly subscribe = this.#listeners.subscribe
+
+  constructor() {
+    addEventListener('pagehide', () => {
+      for (const { writer } of this.#running.values()) writer.storeOnClose()
+    })
+  }
 
   find(slug: string): Turn | undefined {
     return this.#turns.get(slug)
   }
 
   isAnswering(slug: string): boolean {
-    return this.#controllers.has(slug)
+    return this.#running.get(slug)?.hasEnded === false
   }
 
   stop(slug: string): void {
-    this.#controllers.get(slug)?.abort()
+    this.#running.get(slug)?.stop()
+  }
+
+  /** Stores an answer at once that has come and could not be stored. */
+  storeAgain(slug: string): void {
+    this.#running.get(slug)?.writer.storeNow()
   }
 
   /**
    * Requests an answer and stores it. What has arrived before an error or a stop is stored as well. An answer that still
    * streams into the conversation is stopped.
    */
-  async run({ slug, key, modelId: model, readRequest, parent, partialAnswer }: TurnRequest): Promise<void> {
+  async run(request: TurnRequest): Promise<void> {
+    const { slug, modelId: model, parent } = request
     this.stop(slug)
-    const controller = new AbortController()
-    this.#controllers.set(slug, controller)
-    const isCurrent = () => this.#controllers.get(slug) === controller
-    const show = (changes: Pick<Turn, 'answer' | 'phase' | 'error'> | undefined) => {
-      if (isCurrent()) this.#set(slug, changes && { model, parent, ...changes })
-    }
-    const writer = new AnswerWriter({ slug, key, model, parent, number: partialAnswer?.number })
-    const builder = new AnswerBuilder(partialAnswer?.answer)
-    show({ answer: builder.answer, phase: 'waiting' })
-    const failure = await readStream(readRequest, controller.signal, builder, (answer) => {
-      show({ answer, phase: 'answering' })
-      writer.storeOccasionally(answer)
+    const isCurrent = () => this.#running.get(slug) === running
+    const running = new RunningTurn(request, (progress) => {
+      if (isCurrent()) this.#set(slug, progress && { model, parent, ...progress })
     })
-    const { answer } = builder
-    try {
-      show({ answer, phase: 'storing' })
-      if (!isEmpty(answer)) await writer.finish(answer)
-      show(failure && { answer: emptyAnswer, phase: 'failed', error: failure })
-    } catch (error) {
-      show({ answer, phase: 'failed', error })
-    } finally {
-      if (isCurrent()) this.#controllers.delete(slug)
-      this.#listeners.notify()
-    }
+    this.#running.set(slug, running)
+    const endGuard = guardClosing()
+    await running.run().finally(endGuard)
+    if (isCurrent()) this.#running.delete(slug)
   }
 
   #set(slug: string, turn: Turn | undefined): void {
@@ -95,66 +164,10 @@ class TurnStore {
 
 const isEmpty = ({ text, thoughts, tools }: Answer) => text === '' && thoughts.length === 0 && tools.length === 0
 
-interface AnswerTarget {
-  slug: string
-  key: ConversationKey
-  model: string
-  parent: number
-  /** The number of the stored message, if there is one already. */
-  number: number | undefined
-}
-
-/** Stores an answer while it streams and at its end. */
-class AnswerWriter {
-  readonly #target: AnswerTarget
-  #lastWrite: Promise<unknown> = Promise.resolve()
-  #number: number | undefined
-  #storedAt = Date.now()
-  #isBusy = false
-
-  constructor(target: AnswerTarget) {
-    this.#target = target
-    this.#number = target.number
-  }
-
-  /** Stores the answer every few seconds. A failure is ignored, as the answer is stored again at its end. */
-  storeOccasionally(answer: Answer): void {
-    if (this.#isBusy || Date.now() - this.#storedAt < STORE_MS) return
-    this.#isBusy = true
-    void this.#write({ ...answer, cut: 'interrupted' }, false)
-      .catch((error: unknown) => {
-        if (!(error instanceof SvcError)) throw error
-      })
-      .finally(() => {
-        this.#isBusy = false
-        this.#storedAt = Date.now()
-      })
-  }
-
-  async finish(answer: Answer): Promise<void> {
-    const { key, slug } = this.#target
-    await putMessageInCache(key, slug, await this.#write(answer, answer.cut === undefined))
-  }
-
-  /** Stores one version after the other, as the first call returns the number that the others update. */
-  #write(answer: Answer, isComplete: boolean): Promise<StoredMessage> {
-    const write = this.#lastWrite.then(
-      () => this.#store(answer, isComplete),
-      () => this.#store(answer, isComplete),
-    )
-    this.#lastWrite = write
-    return write
-  }
-
-  async #store(answer: Answer, isComplete: boolean): Promise<StoredMessage> {
-    const { slug, key, model, parent } = this.#target
-    const content = await key.seal(serializeAnswer(answer))
-    if (this.#number !== undefined) return updateMessage({ slug, number: this.#number, content, isComplete })
-    const message = { slug, role: 'assistant' as const, model, content, isComplete, parent }
-    const stored = await api.conversations.sendMessage.mutate(message)
-    this.#number = readNumber(stored.number)
-    return stored
-  }
+/** Returns the error of an answer that has ended without any content, unless the person stopped it. */
+function explainEmptyAnswer(answer: Answer): Error | undefined {
+  if (!isEmpty(answer) || answer.cut === 'stopped') return undefined
+  return new InputError(t(answer.cut === 'refusal' ? 'app.unanswered.refusal' : 'app.unanswered.empty'))
 }
 
 /**

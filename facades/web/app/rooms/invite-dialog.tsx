@@ -1,11 +1,17 @@
 import { useQuery } from '@tanstack/react-query'
-import { useDeferredValue, useId, useState } from 'react'
+import { useDeferredValue, useState } from 'react'
 import { t } from '../shared/text/labels.ts'
+import { Avatar } from '../shared/ui/avatar.tsx'
+import { Button } from '../shared/ui/button.tsx'
 import { CopyButton } from '../shared/ui/copy-button.tsx'
 import { ErrorMessage, InlineError } from '../shared/ui/error-message.tsx'
+import { FieldGroup, LabelledField } from '../shared/ui/field.tsx'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
+import { Input, Select } from '../shared/ui/input.tsx'
 import { acceptKeyOf, createInvitationLink, type FoundPerson, findPeople, invitePerson } from './invitations.ts'
+import styles from './invite-dialog.module.css'
 import { KeyChanged } from './keyring.ts'
+import { PeopleList, PersonName } from './people-list.tsx'
 import { QrCode } from './qr-code.tsx'
 import { type Role, roleLabels, roles } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
@@ -22,20 +28,19 @@ const roleHints = {
 /** Invites people by name or by link. */
 export function InviteDialog({ close }: { close: () => void }) {
   const [role, setRole] = useState<Role>('editor')
-  const id = useId()
   return (
     <FormDialog title={t('app.rooms.invite')} close={close}>
-      <div className="field">
-        <label htmlFor={id}>{t('app.rooms.role')}</label>
-        <select id={id} value={role} onChange={({ target }) => setRole(target.value as Role)}>
-          {roles.map((each) => (
-            <option key={each} value={each}>
-              {t(roleLabels[each])}
-            </option>
-          ))}
-        </select>
-        <p className="hint">{t(roleHints[role])}</p>
-      </div>
+      <LabelledField label={t('app.rooms.role')} hint={t(roleHints[role])}>
+        {(control) => (
+          <Select {...control} value={role} onChange={({ target }) => setRole(target.value as Role)}>
+            {roles.map((each) => (
+              <option key={each} value={each}>
+                {t(roleLabels[each])}
+              </option>
+            ))}
+          </Select>
+        )}
+      </LabelledField>
       <InviteByName role={role} />
       {/* A link has the role that it was made with. */}
       <InviteByLink key={role} role={role} />
@@ -44,7 +49,6 @@ export function InviteDialog({ close }: { close: () => void }) {
 }
 
 function InviteByName({ role }: { role: Role }) {
-  const id = useId()
   const [text, setText] = useState('')
   const query = useDeferredValue(text.trim())
   const { data: people, error } = useQuery({
@@ -53,27 +57,29 @@ function InviteByName({ role }: { role: Role }) {
     queryFn: () => findPeople(query),
   })
   return (
-    <div className="field">
-      <label htmlFor={id}>{t('app.rooms.findPeople')}</label>
-      <input
-        id={id}
-        type="search"
-        className="text-field"
-        value={text}
-        maxLength={254}
-        autoComplete="off"
-        placeholder={t('app.rooms.findPeopleHint')}
-        onChange={({ target }) => setText(target.value)}
-        onKeyDown={(event) => event.key === 'Enter' && event.preventDefault()}
-      />
-      <ErrorMessage error={error} />
-      {people?.length === 0 && <p className="hint">{t('app.rooms.nobody')}</p>}
-      <ul className="members found-people">
-        {(people ?? []).map((person) => (
-          <PersonRow key={person.id} person={person} role={role} />
-        ))}
-      </ul>
-    </div>
+    <LabelledField label={t('app.rooms.findPeople')}>
+      {(control) => (
+        <>
+          <Input
+            {...control}
+            type="search"
+            value={text}
+            maxLength={254}
+            autoComplete="off"
+            placeholder={t('app.rooms.findPeopleHint')}
+            onChange={({ target }) => setText(target.value)}
+            onKeyDown={(event) => event.key === 'Enter' && event.preventDefault()}
+          />
+          <ErrorMessage error={error} />
+          {people?.length === 0 && <p className="hint">{t('app.rooms.nobody')}</p>}
+          <PeopleList>
+            {(people ?? []).map((person) => (
+              <PersonRow key={person.id} person={person} role={role} />
+            ))}
+          </PeopleList>
+        </>
+      )}
+    </LabelledField>
   )
 }
 
@@ -94,31 +100,29 @@ function PersonRow({ person, role }: { person: FoundPerson; role: Role }) {
   const accept = () => acceptKeyOf(session, person).then(invite, (error: unknown) => setState({ error }))
   return (
     <li>
-      <span className="member-name">
-        <span dir="auto">{name}</span>
+      <Avatar name={name} />
+      <PersonName name={name}>
         <span className="hint">@{username}</span>
         {state === 'waiting' && <span className="hint">{t('app.rooms.withoutKeys')}</span>}
         {typeof state === 'object' && <InlineError error={state.error} />}
         {typeof state === 'object' && state.error instanceof KeyChanged && (
-          <button type="button" className="plain-button" onClick={() => void accept()}>
+          <Button kind="plain" onClick={() => void accept()}>
             {t('app.keys.acceptOf', { name })}
-          </button>
+          </Button>
         )}
-      </span>
+      </PersonName>
       {state === 'invited' ? (
         <span className="hint" role="status">
           {t('app.rooms.isInvited')}
         </span>
       ) : (
-        <button
-          type="button"
-          className="quiet-button"
+        <Button
           disabled={state === 'working' || state === 'waiting'}
           aria-label={t('app.rooms.invitePerson', { name })}
           onClick={() => void invite()}
         >
           {t('app.rooms.invite')}
-        </button>
+        </Button>
       )}
     </li>
   )
@@ -138,23 +142,22 @@ function InviteByLink({ role }: { role: Role }) {
     setWorking(false)
   }
   return (
-    <div className="field">
-      <span className="label">{t('app.rooms.link')}</span>
+    <FieldGroup label={t('app.rooms.link')}>
       <ErrorMessage error={error} />
       {link === undefined ? (
-        <button type="button" className="quiet-button" disabled={isWorking} onClick={() => void make()}>
+        <Button disabled={isWorking} onClick={() => void make()}>
           {t('app.rooms.makeLink')}
-        </button>
+        </Button>
       ) : (
         <>
-          <p className="link-row">
-            <input className="text-field" readOnly value={link} aria-label={t('app.rooms.link')} />
+          <p className={styles.link}>
+            <Input readOnly value={link} aria-label={t('app.rooms.link')} />
             <CopyButton text={link} label={t('app.rooms.copyLink')} />
           </p>
           <QrCode text={link} label={t('app.rooms.qrCode')} />
         </>
       )}
       <p className="hint">{t('app.rooms.linkHint')}</p>
-    </div>
+    </FieldGroup>
   )
 }

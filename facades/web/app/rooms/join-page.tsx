@@ -6,24 +6,26 @@ import { forgetLinkSecret, readLinkSecret } from '../shared/link-secret.ts'
 import { useSession } from '../shared/session.tsx'
 import { formatTimestamp } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
-import { ErrorMessage } from '../shared/ui/error-message.tsx'
+import { Button, getButtonClass } from '../shared/ui/button.tsx'
+import { ErrorNotice } from '../shared/ui/error-message.tsx'
+import { Lead, Page, PagePlaceholder } from '../shared/ui/page.tsx'
 import { PageHead, usePageTitle } from '../shared/ui/page-head.tsx'
+import { Toolbar } from '../shared/ui/toolbar.tsx'
 import { acceptInvitation, previewInvitation } from './invitations.ts'
 import { getKeyring } from './keyring.ts'
 import { roleLabels } from './room.ts'
-import './rooms.css'
 
 /** Previews and accepts an invitation by link. */
 export function JoinPage() {
   const [link] = useState(readInvitationLink)
   usePageTitle(t('app.invitations.one'))
   return (
-    <main id="main" className="chat room-page">
+    <Page>
       <PageHead>
         <h1>{t('app.invitations.one')}</h1>
       </PageHead>
-      <div className="empty join">{link ? <InvitationPreview {...link} /> : <p>{t('app.invitations.noLink')}</p>}</div>
-    </main>
+      <PagePlaceholder>{link ? <InvitationPreview {...link} /> : <p>{t('app.invitations.noLink')}</p>}</PagePlaceholder>
+    </Page>
   )
 }
 
@@ -59,9 +61,7 @@ function InvitationPreview({ id, secret }: { id: string; secret: string }) {
   if (!data) return <p className="hint">{t('page.working')}</p>
   return (
     <>
-      <p className="lead" dir="auto">
-        {data.roomName}
-      </p>
+      <Lead>{data.roomName}</Lead>
       <p className="hint">
         {t('app.invitations.from', {
           name: data.inviterName ?? t('app.rooms.somebody'),
@@ -69,15 +69,15 @@ function InvitationPreview({ id, secret }: { id: string; secret: string }) {
         })}{' '}
         {t('app.invitations.until', { at: formatTimestamp(new Date(data.expiresAt)) })}
       </p>
-      {typeof state === 'object' && <ErrorMessage error={state.failure} className="notice wrong" />}
-      <p className="actions">
-        <Link to="/rooms" className="quiet-button">
+      {typeof state === 'object' && <ErrorNotice error={state.failure} />}
+      <Toolbar align="end">
+        <Link to="/rooms" className={getButtonClass()}>
           {t('app.invitations.later')}
         </Link>
-        <button type="button" className="button" disabled={state === 'working'} onClick={submit}>
+        <Button kind="primary" disabled={state === 'working'} onClick={submit}>
           {t('app.invitations.accept')}
-        </button>
-      </p>
+        </Button>
+      </Toolbar>
     </>
   )
 }

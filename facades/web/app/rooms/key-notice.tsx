@@ -1,5 +1,8 @@
 import { getRelatedId } from '../shared/api/related.ts'
 import { t } from '../shared/text/labels.ts'
+import { Button } from '../shared/ui/button.tsx'
+import { Notice } from '../shared/ui/notice.tsx'
+import styles from './key-notice.module.css'
 import type { CheckedKey } from './keyring.ts'
 import { useRoomView } from './room-context.ts'
 import { getMemberName } from './room-members.ts'
@@ -14,14 +17,14 @@ export function KeyNotice({ showMembers }: { showMembers: () => void }) {
   const untrustedKeys = useRoomView((view) => view.untrustedKeys)
   if (untrustedKeys.length === 0) return null
   return (
-    <div className="notice warn" role="alert">
+    <Notice kind="warning" className={styles.keys} role="alert">
       {states.map((state) => (
         <NamedKeys key={state} state={state} keys={untrustedKeys.filter((each) => each.state === state)} />
       ))}
-      <button type="button" className="plain-button" onClick={showMembers}>
+      <Button kind="plain" onClick={showMembers}>
         {t('app.keys.show')}
-      </button>
-    </div>
+      </Button>
+    </Notice>
   )
 }
 

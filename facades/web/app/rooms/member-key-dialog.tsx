@@ -3,8 +3,10 @@ import { fingerprint } from '../../browser/crypto.ts'
 import { t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
+import { Notice } from '../shared/ui/notice.tsx'
 import { doubtLabels } from './key-notice.tsx'
 import { getKeyring } from './keyring.ts'
+import styles from './member-key-dialog.module.css'
 import { QrCode } from './qr-code.tsx'
 import { useRoom, useRoomView } from './room-context.ts'
 
@@ -47,9 +49,9 @@ export function MemberKeyDialog({ user, name, close }: MemberKeyDialogProps) {
       {data === null && <p>{t('app.keys.none', { name })}</p>}
       {data && (
         <>
-          {data.state !== 'trusted' && <p className="notice warn">{t(doubtLabels[data.state], { names: name })}</p>}
+          {data.state !== 'trusted' && <Notice kind="warning">{t(doubtLabels[data.state], { names: name })}</Notice>}
           <p>{t(data.isOwn ? 'app.keys.compareOwn' : 'app.keys.compare', { name })}</p>
-          <p className="fingerprint">{data.fingerprint}</p>
+          <p className={styles.fingerprint}>{data.fingerprint}</p>
           <QrCode text={data.fingerprint} label={t('app.keys.qrCode', { name })} />
         </>
       )}

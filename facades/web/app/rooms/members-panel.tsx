@@ -4,15 +4,20 @@ import { api } from '../shared/api/client.ts'
 import { getRelatedId } from '../shared/api/related.ts'
 import { formatTimestamp } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
+import { Avatar } from '../shared/ui/avatar.tsx'
+import { Button } from '../shared/ui/button.tsx'
 import { InlineError } from '../shared/ui/error-message.tsx'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
-import { Icon, IconButton } from '../shared/ui/icon.tsx'
+import { Icon } from '../shared/ui/icon.tsx'
+import { IconButton } from '../shared/ui/icon-button.tsx'
 import { forgetPendingPerson, listPendingPeople } from './invitations.ts'
+import styles from './members-panel.module.css'
+import { PeopleList, PersonName } from './people-list.tsx'
 import { type Member, type Role, roleLabels, roles } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
-import { getMemberName, listInvitations, listPeople } from './room-members.ts'
+import { getMemberName, getPicture, listInvitations, listPeople } from './room-members.ts'
 import { endMembership } from './rooms.ts'
-import { SidePanel } from './side-panel.tsx'
+import { PanelBody, SidePanel } from './side-panel.tsx'
 
 const InviteDialog = lazy(async () => ({ default: (await import('./invite-dialog.tsx')).InviteDialog }))
 const MemberKeyDialog = lazy(async () => ({ default: (await import('./member-key-dialog.tsx')).MemberKeyDialog }))
@@ -36,16 +41,15 @@ export function MembersPanel({ present, close }: MembersPanelProps) {
   const waiting = room && isAdmin ? listPendingPeople(session, room.id) : []
   return (
     <SidePanel title={t('app.rooms.members')} close={close}>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard. */}
-      <div className="panel-body" tabIndex={0}>
+      <PanelBody>
         {isAdmin && (
           <p>
-            <button type="button" className="quiet-button" onClick={() => setInviting(true)}>
+            <Button onClick={() => setInviting(true)}>
               <Icon name="plus" /> {t('app.rooms.invite')}
-            </button>
+            </Button>
           </p>
         )}
-        <ul className="members" aria-label={t('app.rooms.members')}>
+        <PeopleList label={t('app.rooms.members')}>
           {people.map((member) => (
             <MemberRow
               key={member.id}
@@ -55,20 +59,19 @@ export function MembersPanel({ present, close }: MembersPanelProps) {
               onLeave={() => void navigate({ to: '/rooms' })}
             />
           ))}
-        </ul>
+        </PeopleList>
         {invited.length + waiting.length > 0 && (
           <>
-            <h3>{t('app.rooms.invited')}</h3>
-            <ul className="members" aria-label={t('app.rooms.invited')}>
+            <h3 className={styles.invited}>{t('app.rooms.invited')}</h3>
+            <PeopleList label={t('app.rooms.invited')}>
               {invited.map((invitation) => (
                 <InvitationRow key={invitation.id} invitation={invitation} />
               ))}
               {waiting.map(({ username }) => (
                 <li key={username}>
-                  <span className="member-name">
-                    {username}
+                  <PersonName name={username}>
                     <span className="hint">{t('app.rooms.withoutKeys')}</span>
-                  </span>
+                  </PersonName>
                   <IconButton
                     icon="close"
                     label={t('app.rooms.withdraw', { name: username })}
@@ -79,10 +82,10 @@ export function MembersPanel({ present, close }: MembersPanelProps) {
                   />
                 </li>
               ))}
-            </ul>
+            </PeopleList>
           </>
         )}
-      </div>
+      </PanelBody>
       {isInviting && (
         <Suspense>
           <InviteDialog close={() => setInviting(false)} />
@@ -110,24 +113,30 @@ function MemberRow({ member, isPresent, isOwn, onLeave }: MemberRowProps) {
   }
   return (
     <li>
-      <span className={isPresent ? 'presence here' : 'presence'} />
-      <span className="member-name">
-        <span dir="auto">
-          {name} {isOwn && <span className="hint">{t('app.rooms.you')}</span>}
-          {isPresent && <span className="off-screen">{t('app.rooms.isHere')}</span>}
-        </span>
+      <span className={styles.portrait}>
+        <Avatar name={name} picture={getPicture(member)} />
+        {isPresent && <span className={styles.presence} />}
+      </span>
+      <PersonName
+        name={
+          <>
+            {name} {isOwn && <span className="hint">{t('app.rooms.you')}</span>}
+            {isPresent && <span className="off-screen">{t('app.rooms.isHere')}</span>}
+          </>
+        }
+      >
         <span className="hint">
           @{member.username}
           {!isChangeable && ` · ${t(roleLabels[member.role])}`}
         </span>
         <UntrustedHint member={member} />
-      </span>
+      </PersonName>
       {isChangeable && <RoleField member={member} />}
       <KeyButton member={member} />
       {isOwn && (
-        <button type="button" className="plain-button" onClick={() => setConfirming(true)}>
+        <Button kind="plain" onClick={() => setConfirming(true)}>
           {t('app.rooms.leave')}
-        </button>
+        </Button>
       )}
       {isChangeable && (
         <IconButton icon="close" label={t('app.rooms.remove', { name })} onClick={() => setConfirming(true)} />
@@ -142,7 +151,7 @@ function MemberRow({ member, isPresent, isOwn, onLeave }: MemberRowProps) {
 function UntrustedHint({ member }: { member: Member }) {
   const user = getRelatedId(member, 'user')
   const isUntrusted = useRoomView(({ untrustedKeys }) => untrustedKeys.some(({ id }) => id === user))
-  return isUntrusted ? <span className="wrong">{t('app.keys.untrusted')}</span> : null
+  return isUntrusted ? <span className="error">{t('app.keys.untrusted')}</span> : null
 }
 
 /** Opens the dialog with the fingerprint of a member's public key. */
@@ -152,7 +161,7 @@ function KeyButton({ member }: { member: Member }) {
   const name = getMemberName(member)
   return (
     <>
-      <IconButton icon="lock" label={t('app.keys.of', { name })} onClick={() => setOpen(true)} />
+      <IconButton icon="key" label={t('app.keys.of', { name })} onClick={() => setOpen(true)} />
       {isOpen && user !== null && (
         <Suspense>
           <MemberKeyDialog user={user} name={name} close={() => setOpen(false)} />
@@ -170,7 +179,7 @@ function RoleField({ member }: { member: Member }) {
     <>
       <InlineError error={error} />
       <select
-        className="role"
+        className={styles.role}
         aria-label={t('app.rooms.roleOf', { name: getMemberName(member) })}
         value={member.role}
         onChange={({ target }) => void change(target.value as Role)}
@@ -214,14 +223,13 @@ function InvitationRow({ invitation }: { invitation: Member }) {
   const { expiresAt, role } = invitation
   return (
     <li>
-      <span className="member-name">
-        <span dir="auto">{name}</span>
+      <PersonName name={name}>
         <span className="hint">
           {t(roleLabels[role])}
           {expiresAt !== undefined && ` · ${t('app.invitations.until', { at: formatTimestamp(new Date(expiresAt)) })}`}
         </span>
         <InlineError error={error} />
-      </span>
+      </PersonName>
       <IconButton
         icon="close"
         label={t('app.rooms.withdraw', { name })}

@@ -1,5 +1,11 @@
-import { useSyncExternalStore } from 'react'
+import { useMemo, useSyncExternalStore } from 'react'
+import { getRelatedId } from '../shared/api/related.ts'
 import { Listeners } from '../shared/listeners.ts'
+import { findHandles, type Handles } from '../shared/markdown/mentions.tsx'
+import { t } from '../shared/text/labels.ts'
+import { getAiHandles, getOwnId, type Member } from './room.ts'
+import { useRoom, useRoomView } from './room-context.ts'
+import { getMemberName, listPeople } from './room-members.ts'
 
 /**
  * Ids of unread messages that mention the person, by room. They are counted here, as only this browser can decrypt
@@ -15,13 +21,38 @@ export function forgetMentions(room: string): void {
   if (unreadMentions.delete(room)) listeners.notify()
 }
 
-/** Returns true if a text mentions a user. */
-export const mentionsUser = (text: string, username: string): boolean =>
-  new RegExp(`(^|[^\\w@.-])@${username.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}(?![\\w-])`, 'i').test(text)
+export const isMention = (room: string, message: string): boolean => unreadMentions.get(room)?.has(message) ?? false
 
-/** Counts messages of a room as mentions of the person. */
-export function addMentions(room: string, messages: readonly string[]): void {
+/** Counts messages of a room as mentions of the person, or no longer. */
+export function setMentions(room: string, messages: readonly string[], areMentions: boolean): void {
   if (messages.length === 0) return
-  unreadMentions.set(room, new Set([...(unreadMentions.get(room) ?? []), ...messages]))
+  const others = [...(unreadMentions.get(room) ?? [])].filter((id) => !messages.includes(id))
+  unreadMentions.set(room, new Set(areMentions ? [...others, ...messages] : others))
   listeners.notify()
 }
+
+/** Returns true if a text mentions one of these handles. */
+export function mentionsAny(text: string, handles: readonly string[]): boolean {
+  const mentioned = findHandles(text)
+  return handles.some((handle) => mentioned.has(handle.toLowerCase()))
+}
+
+/** Returns the handles of the room: those of its people, and those of the model. */
+export function useHandles(): Handles {
+  const { session } = useRoom()
+  const members = useRoomView((view) => view.members)
+  return useMemo(() => {
+    const models = getAiHandles(session).map(
+      (handle) => [handle, { name: t('app.rooms.aModel'), isSelf: false }] as const,
+    )
+    const people = listPeople(members).map(
+      (member) => [member.username ?? '', describe(member, getOwnId(session))] as const,
+    )
+    return new Map([...models, ...people].map(([handle, mentioned]) => [handle.toLowerCase(), mentioned]))
+  }, [session, members])
+}
+
+const describe = (member: Member, ownId: string) => ({
+  name: getMemberName(member),
+  isSelf: getRelatedId(member, 'user') === ownId,
+})

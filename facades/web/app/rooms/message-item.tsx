@@ -1,21 +1,30 @@
 import { memo, useState } from 'react'
 import { describeError } from '../shared/api/error-text.ts'
 import { insertQuotation } from '../shared/conversation/composer.tsx'
+import { MessageActions } from '../shared/conversation/message-actions.tsx'
 import { MessageText, MessageView, UnreadableNote } from '../shared/conversation/message-view.tsx'
 import { formatTime, formatTimestamp } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
-import { CopyButton } from '../shared/ui/copy-button.tsx'
+import { Avatar } from '../shared/ui/avatar.tsx'
+import { Button } from '../shared/ui/button.tsx'
+import { joinClasses } from '../shared/ui/class-names.ts'
+import { CopyButton, copyText } from '../shared/ui/copy-button.tsx'
 import { EditForm } from '../shared/ui/edit-form.tsx'
+import { InlineError } from '../shared/ui/error-message.tsx'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
-import { Icon, IconButton } from '../shared/ui/icon.tsx'
+import { Icon } from '../shared/ui/icon.tsx'
+import { IconButton } from '../shared/ui/icon-button.tsx'
 import type { MenuEntry } from '../shared/ui/menu.tsx'
 import { MenuButton } from '../shared/ui/menu-button.tsx'
 import { SourceBoundary } from '../shared/ui/source-boundary.tsx'
+import { getMessageAddress } from './linked-message.ts'
+import styles from './message-item.module.css'
+import { MessageReactions, ReactionPicker } from './message-reactions.tsx'
 import type { OutgoingMessage } from './message-sender.ts'
 import { canWrite, type Disclosure } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
 import { RoomFileList } from './room-file-list.tsx'
-import { getAskerName } from './room-members.ts'
+import { getAskerName, getPicture } from './room-members.ts'
 import type { RoomMessage } from './room-message.ts'
 
 interface MessageItemProps {
@@ -34,7 +43,7 @@ export const MessageItem = memo(
     const isOwn = useIsOwn(message)
     const getAuthorName = useAuthorName()
     const [isEditing, setEditing] = useState(false)
-    const name = isOwn ? t('app.message.you') : getAuthorName(message)
+    const name = isOwn ? null : getAuthorName(message)
     const at = new Date(message.createdAt)
     const facts = (
       <>
@@ -44,9 +53,10 @@ export const MessageItem = memo(
         {message.editedAt !== null && !message.isDeleted && <span className="hint">{t('app.rooms.edited')}</span>}
       </>
     )
-    const classes = ['room-message', isContinued && 'continued', isHighlighted && 'found'].filter(Boolean).join(' ')
+    const classes = joinClasses(styles.message, isContinued && styles.continuation)
     return (
-      <MessageView id={`message-${message.id}`} className={classes} name={name} facts={facts}>
+      <MessageView id={`message-${message.id}`} className={classes} name={name} facts={facts} isTarget={isHighlighted}>
+        {!isContinued && <AuthorPicture message={message} />}
         {isEditing ? (
           <EditForm
             label={t('app.rooms.edit')}
@@ -63,14 +73,25 @@ export const MessageItem = memo(
         <SourceBoundary source={message.files.map(({ name }) => name).join('\n')}>
           <RoomFileList files={message.files} />
         </SourceBoundary>
+        {!message.isDeleted && <MessageReactions message={message.id} />}
         {!isInThread && message.replyCount > 0 && <RepliesButton message={message} />}
         {!message.isDeleted && !isEditing && (
-          <MessageActions message={message} isInThread={isInThread} edit={() => setEditing(true)} />
+          <ItemActions message={message} isInThread={isInThread} edit={() => setEditing(true)} />
         )}
       </MessageView>
     )
   },
 )
+
+/** The picture of a member. Former members and models have none. */
+function AuthorPicture({ message: { member, authorName, model } }: { message: RoomMessage }) {
+  const picture = useRoomView(({ members }) => getPicture(members.get(member)))
+  return model === null ? (
+    <Avatar name={authorName} picture={picture} className={styles.avatar} />
+  ) : (
+    <Avatar name="" icon="sparkle" className={styles.avatar} />
+  )
+}
 
 const useIsOwn = ({ member }: RoomMessage) => useRoomView(({ ownMember }) => ownMember?.id === member)
 
@@ -92,7 +113,7 @@ const unreadableLabels = {
 } as const
 
 function MessageBody({ message: { text, model, sources, unreadable, isDeleted, keyEpoch } }: { message: RoomMessage }) {
-  if (isDeleted) return <p className="hint gone">{t('app.rooms.deleted')}</p>
+  if (isDeleted) return <p className={styles.deletion}>{t('app.rooms.deleted')}</p>
   if (unreadable !== undefined) return <UnreadableNote reason={t(unreadableLabels[unreadable], { number: keyEpoch })} />
   return (
     <div dir="auto">
@@ -104,31 +125,49 @@ function MessageBody({ message: { text, model, sources, unreadable, isDeleted, k
 function RepliesButton({ message: { id, replyCount } }: { message: RoomMessage }) {
   const { showThread } = useRoom()
   return (
-    <button type="button" className="plain-button replies" onClick={() => showThread(id)}>
+    <Button kind="plain" className={styles.replies} onClick={() => showThread(id)}>
       <Icon name="reply" /> {t('app.rooms.replies', { count: replyCount })}
-    </button>
+    </Button>
   )
 }
 
-interface MessageActionsProps {
+interface ItemActionsProps {
   message: RoomMessage
   isInThread: boolean
   edit: () => void
 }
 
 /** The buttons and the menu of a message. */
-function MessageActions({ message, isInThread, edit }: MessageActionsProps) {
+function ItemActions({ message, isInThread, edit }: ItemActionsProps) {
   const { store, showThread } = useRoom()
   const [dialog, setDialog] = useState<'delete' | 'disclosure'>()
   const close = () => setDialog(undefined)
-  const items = useMessageMenu(message, isInThread, edit, setDialog)
+  const [isLinkCopied, setLinkCopied] = useState(false)
+  const copyLink = async () => {
+    const slug = store.view.room?.slug ?? ''
+    setLinkCopied(await copyText(getMessageAddress(slug, message)))
+    setTimeout(() => setLinkCopied(false), SHOWN_MS)
+  }
+  const [error, setError] = useState<unknown>()
+  const markUnread = () => {
+    setError(undefined)
+    store.markUnread(message.id).catch(setError)
+  }
+  const items = useMessageMenu({ message, isInThread, edit, copyLink, markUnread, openDialog: setDialog })
   const disclosure = useDisclosure(message)
-  const canReply = useCanWrite() && !isInThread
+  const isWriter = useCanWrite()
   return (
-    <div className="message-actions">
-      {canReply && <IconButton icon="reply" label={t('app.rooms.reply')} onClick={() => showThread(message.id)} />}
+    <MessageActions isFloating>
+      <span className="hint" role="status">
+        {isLinkCopied && t('app.rooms.linkCopied')}
+      </span>
+      <InlineError error={error} />
+      {isWriter && <ReactionPicker message={message.id} />}
+      {isWriter && !isInThread && (
+        <IconButton icon="reply" label={t('app.rooms.reply')} onClick={() => showThread(message.id)} />
+      )}
       {message.text !== '' && <CopyButton text={message.text} label={t('app.message.copy')} />}
-      {items.length > 0 && <MenuButton label={t('app.message.more')} items={items} />}
+      <MenuButton label={t('app.message.more')} items={items} />
       {dialog === 'delete' && (
         <FormDialog
           title={t('app.rooms.deleteMessage')}
@@ -141,16 +180,27 @@ function MessageActions({ message, isInThread, edit }: MessageActionsProps) {
         </FormDialog>
       )}
       {dialog === 'disclosure' && disclosure && <DisclosureDialog disclosure={disclosure} close={close} />}
-    </div>
+    </MessageActions>
   )
 }
 
-function useMessageMenu(
-  message: RoomMessage,
-  isInThread: boolean,
-  edit: () => void,
-  openDialog: (dialog: 'delete' | 'disclosure') => void,
-): MenuEntry[] {
+/** Milliseconds for which it says that a link is copied. */
+const SHOWN_MS = 2000
+
+interface MessageMenuProps extends ItemActionsProps {
+  copyLink: () => void
+  markUnread: () => void
+  openDialog: (dialog: 'delete' | 'disclosure') => void
+}
+
+function useMessageMenu({
+  message,
+  isInThread,
+  edit,
+  copyLink,
+  markUnread,
+  openDialog,
+}: MessageMenuProps): MenuEntry[] {
   const getAuthorName = useAuthorName()
   const isAuthor = useIsOwn(message)
   const isWriter = useCanWrite()
@@ -160,10 +210,12 @@ function useMessageMenu(
   const quoteMessage = () =>
     insertQuotation(isInThread ? 'thread' : 'room', `**${getAuthorName(message)}:**\n${message.text}`)
   const entries: [boolean, MenuEntry][] = [
+    [true, { icon: 'link', label: t('app.rooms.copyMessageLink'), choose: copyLink }],
+    [!isAuthor && !isInThread, { icon: 'unread', label: t('app.rooms.markUnread'), choose: markUnread }],
     [isWriter && isReadable, { icon: 'quote', label: t('app.message.quote'), choose: quoteMessage }],
     [
       disclosure !== undefined,
-      { icon: 'lock', label: t('app.rooms.disclosed'), choose: () => openDialog('disclosure') },
+      { icon: 'eye', label: t('app.rooms.disclosed'), choose: () => openDialog('disclosure') },
     ],
     [isAuthor && isWriter && isReadable, { icon: 'edit', label: t('app.rooms.edit'), choose: edit }],
     [
@@ -200,7 +252,7 @@ function DisclosureDialog({ disclosure, close }: { disclosure: Disclosure; close
         <li>{t('app.rooms.disclosedBytes', { count: bytes })}</li>
       </ul>
       {quoted.length > 0 && (
-        <ul className="disclosed-messages">
+        <ul className={styles.quotations}>
           {[...new Set(quoted)].map(({ id, authorName, text, model: by }) => (
             <li key={id} dir="auto">
               <strong>{by === null ? authorName : getModelName(by)}</strong> {text.slice(0, 120)}
@@ -217,27 +269,23 @@ export const OutgoingItem = memo(({ message: { queued, text, state, error } }: {
   const { store } = useRoom()
   const label = { sending: 'app.rooms.sending', waiting: 'app.rooms.waiting', failed: 'app.rooms.notSent' }[state]
   const facts = (
-    <span className={state === 'failed' ? 'wrong' : 'hint'} role="status">
+    <span className={state === 'failed' ? 'error' : 'hint'} role="status">
       {t(label)}
     </span>
   )
   return (
-    <MessageView className={`room-message outgoing ${state}`} name={t('app.message.you')} facts={facts}>
-      <div dir="auto">
+    <MessageView className={styles.message} name={null} facts={facts}>
+      <div className={styles.draft} dir="auto">
         <MessageText text={text} hasLineBreaks />
       </div>
       {queued.attachments.length > 0 && (
         <p className="hint">{t('app.rooms.filesWaiting', { count: queued.attachments.length })}</p>
       )}
       {state === 'failed' && (
-        <p className="actions left">
-          <span className="wrong">{describeError(error)}</span>
-          <button type="button" className="quiet-button" onClick={() => store.sender?.retry(queued.clientId)}>
-            {t('app.tryAgain')}
-          </button>
-          <button type="button" className="quiet-button" onClick={() => store.sender?.discard(queued.clientId)}>
-            {t('app.rooms.discard')}
-          </button>
+        <p className={styles.failure}>
+          <span className="error">{describeError(error)}</span>
+          <Button onClick={() => store.sender?.retry(queued.clientId)}>{t('app.tryAgain')}</Button>
+          <Button onClick={() => store.sender?.discard(queued.clientId)}>{t('app.rooms.discard')}</Button>
         </p>
       )}
     </MessageView>

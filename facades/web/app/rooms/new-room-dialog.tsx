@@ -1,7 +1,8 @@
 import { useNavigate } from '@tanstack/react-router'
-import { useId, useState } from 'react'
+import { useState } from 'react'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
+import { Choice } from '../shared/ui/choice.tsx'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { RoomFields } from './room-fields.tsx'
 import { createRoom } from './rooms.ts'
@@ -13,7 +14,6 @@ export function NewRoomDialog({ close, onChoose }: { close: () => void; onChoose
   const [texts, setTexts] = useState({ name: '', description: '', systemPrompt: '' })
   const [sharesEarlierKeys, setShares] = useState(true)
   const [picture, setPicture] = useState<File>()
-  const id = useId()
   const save = async () => {
     const { slug } = await createRoom(session, {
       name: texts.name.trim(),
@@ -28,15 +28,11 @@ export function NewRoomDialog({ close, onChoose }: { close: () => void; onChoose
   return (
     <FormDialog title={t('app.rooms.new')} action={t('app.rooms.create')} save={save} close={close}>
       <RoomFields texts={texts} change={(changed) => setTexts({ ...texts, ...changed })} choosePicture={setPicture} />
-      <label className="choice" htmlFor={id}>
-        <input
-          id={id}
-          type="checkbox"
-          checked={sharesEarlierKeys}
-          onChange={({ target }) => setShares(target.checked)}
-        />
-        {t('app.rooms.sharesEarlier')}
-      </label>
+      <Choice
+        checked={sharesEarlierKeys}
+        onChange={({ target }) => setShares(target.checked)}
+        label={t('app.rooms.sharesEarlier')}
+      />
     </FormDialog>
   )
 }

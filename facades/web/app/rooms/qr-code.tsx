@@ -1,4 +1,5 @@
 import { generate } from 'lean-qr'
+import styles from './qr-code.module.css'
 
 /** Shows a QR code, dark on light in both color schemes. */
 export function QrCode({ text, label }: { text: string; label: string }) {
@@ -7,7 +8,7 @@ export function QrCode({ text, label }: { text: string; label: string }) {
   const path = cells.flatMap(([x = 0, y = 0]) => (code.get(x, y) ? `M${x + MARGIN} ${y + MARGIN}h1v1h-1z` : []))
   const size = code.size + 2 * MARGIN
   return (
-    <svg className="qr-code" viewBox={`0 0 ${size} ${size}`} role="img" aria-label={label}>
+    <svg className={styles.code} viewBox={`0 0 ${size} ${size}`} role="img" aria-label={label}>
       <rect width={size} height={size} fill="#fff" />
       <path d={path.join('')} fill="#000" shapeRendering="crispEdges" />
     </svg>

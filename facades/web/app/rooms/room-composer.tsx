@@ -1,6 +1,7 @@
 import { useId, useRef, useState } from 'react'
 import { describeError, InputError, isRateLimited } from '../shared/api/error-text.ts'
-import { Composer, SendButton, useDraft, useQuotations, useSubmit } from '../shared/conversation/composer.tsx'
+import { Composer, SendButton, useInsertions, useSubmit } from '../shared/conversation/composer.tsx'
+import { useDraft } from '../shared/conversation/draft.ts'
 import { ModelButton } from '../shared/models/model-button.tsx'
 import { type ChatModel, useChosenModel, useModels } from '../shared/models/models.ts'
 import { AnnouncementNotice } from '../shared/notices/announcement-notice.tsx'
@@ -8,15 +9,18 @@ import { usePendingAnnouncements } from '../shared/notices/announcements.ts'
 import { LimitNotice, refreshLimits } from '../shared/notices/limit-notice.tsx'
 import { useIsOnline } from '../shared/online.ts'
 import { t } from '../shared/text/labels.ts'
-import { useUploads } from '../shared/uploads.tsx'
+import { Choice } from '../shared/ui/choice.tsx'
+import { Notice } from '../shared/ui/notice.tsx'
+import { useUploads } from '../shared/uploads.ts'
 import { askModel, type DisclosurePreview, LAST_MESSAGES, previewDisclosure } from './ask-model.ts'
-import { mentionsUser } from './mentions.ts'
+import { MentionList, useMentionCompletion } from './mention-list.tsx'
+import { mentionsAny } from './mentions.ts'
 import { OutboxFull } from './message-sender.ts'
 import { useTypingSignal } from './presence.ts'
-import { canWrite, getAiHandle, getOwnId } from './room.ts'
+import { canWrite, getAiHandle, getAiHandles, getOwnId } from './room.ts'
+import styles from './room-composer.module.css'
 import { useRoom, useRoomView } from './room-context.ts'
 import { sealRoomFile } from './room-files.ts'
-import { getMemberName, listPeople } from './room-members.ts'
 
 interface RoomComposerProps {
   /** The id of the message that a reply belongs to. */
@@ -26,7 +30,7 @@ interface RoomComposerProps {
 /** The form for a message to the room, or a note for people who may only read. */
 export function RoomComposer({ thread }: RoomComposerProps) {
   const room = useRoomView((view) => view.room)
-  if (room && !canWrite(room)) return <p className="notice read-only">{t('app.rooms.readOnly')}</p>
+  if (room && !canWrite(room)) return <Notice className={styles.note}>{t('app.rooms.readOnly')}</Notice>
   return <MessageForm thread={thread} />
 }
 
@@ -35,7 +39,8 @@ function MessageForm({ thread }: RoomComposerProps) {
   const field = useRef<HTMLTextAreaElement>(null)
   const { draft, uploads, question, error, canSubmit, submit } = useMessageForm(thread)
   const sendTyping = useTypingSignal()
-  useQuotations(thread === null ? 'room' : 'thread', draft, field)
+  const mentions = useMentionCompletion(draft.text, field, draft.write)
+  useInsertions(thread === null ? 'room' : 'thread', draft, field)
   const write = (text: string) => {
     draft.write(text)
     if (text !== '') sendTyping()
@@ -49,8 +54,8 @@ function MessageForm({ thread }: RoomComposerProps) {
   )
   const hints = (
     <>
-      {uploads.uploads.length > 0 && <p className="hint names-hint">{t('app.rooms.fileNamesHint')}</p>}
-      <MentionList text={draft.text} field={field} write={draft.write} />
+      {uploads.uploads.length > 0 && <p className={styles.hint}>{t('app.rooms.fileNamesHint')}</p>}
+      {mentions && <MentionList {...mentions} />}
     </>
   )
   return (
@@ -63,6 +68,7 @@ function MessageForm({ thread }: RoomComposerProps) {
       submit={submit}
       notices={notices}
       hints={hints}
+      completion={mentions}
       sendButton={<SendButton disabled={!canSubmit} />}
     />
   )
@@ -77,12 +83,12 @@ function Notices({ error, isQuestion }: { error: unknown; isQuestion: boolean })
       <AnnouncementNotice />
       {isQuestion && <LimitNotice />}
       {error !== undefined && (
-        <p className={isRateLimited(error) ? 'notice warn' : 'notice wrong'} role="alert">
+        <Notice kind={isRateLimited(error) ? 'warning' : 'error'} role="alert">
           {error instanceof OutboxFull ? t('app.rooms.tooManyWaiting') : describeError(error)}
-        </p>
+        </Notice>
       )}
-      {obstacle !== undefined && <p className="notice warn">{t(obstacle)}</p>}
-      {!isOnline && <p className="notice warn">{t(isQuestion ? 'app.rooms.offlineQuestion' : 'app.rooms.offline')}</p>}
+      {obstacle !== undefined && <Notice kind="warning">{t(obstacle)}</Notice>}
+      {!isOnline && <Notice kind="warning">{t(isQuestion ? 'app.rooms.offlineQuestion' : 'app.rooms.offline')}</Notice>}
     </>
   )
 }
@@ -96,11 +102,11 @@ function useObstacle(): string | undefined {
 }
 
 /** Uploads files encrypted with the current room key. */
-function useSealedUploads() {
+function useSealedUploads(draftName: string) {
   const room = useRoomView((view) => view.room)
   const keys = useRoomView((view) => view.keys)
   const key = room && keys.get(room.keyEpoch)
-  return useUploads(async (file) => {
+  return useUploads(draftName, async (file) => {
     if (!room || key === undefined) throw new Error('There is no key to seal with.')
     return sealRoomFile(file, key, room.keyEpoch)
   })
@@ -109,7 +115,7 @@ function useSealedUploads() {
 /** Returns the model and the disclosure of a question, if the text mentions the AI handle. */
 function useQuestion(text: string, thread: string | null) {
   const { session, store } = useRoom()
-  const isQuestion = mentionsUser(text, getAiHandle(session))
+  const isQuestion = mentionsAny(text, getAiHandles(session))
   // Renders again for each new message while a model is mentioned, as the disclosure changes.
   useRoomView(({ byId }) => (isQuestion ? byId : undefined))
   const { data: models } = useModels()
@@ -125,9 +131,10 @@ function useQuestion(text: string, thread: string | null) {
 function useMessageForm(thread: string | null) {
   const { session, store } = useRoom()
   const room = useRoomView((view) => view.room?.id)
-  const draft = useDraft(session.conversationKey, getOwnId(session), `room:${room ?? ''}:${thread ?? ''}`)
+  const draftName = `room:${room ?? ''}:${thread ?? ''}`
+  const draft = useDraft(session.conversationKey, getOwnId(session), draftName)
   const text = draft.text.trim()
-  const uploads = useSealedUploads()
+  const uploads = useSealedUploads(draftName)
   const question = useQuestion(text, thread)
   const isOnline = useIsOnline()
   const obstacle = useObstacle()
@@ -144,6 +151,7 @@ function useMessageForm(thread: string | null) {
     const id = await store.waitUntilSent(clientId)
     if (id === undefined) throw new InputError(t('app.rooms.notAsked'))
     const { model, disclosure, shouldIncludeFiles } = question
+    question.choose(model.modelId)
     await askModel(store, { id, thread, model: model.modelId, disclosure, shouldIncludeFiles }).finally(refreshLimits)
   }
   return { draft, uploads, question, ...useSubmit(canSend, send) }
@@ -174,74 +182,37 @@ function AskPanel(props: AskPanelProps) {
   const id = useId()
   const scopes = hasThread ? (['message', 'thread', 'last'] as const) : (['message', 'last'] as const)
   return (
-    <fieldset className="ask-panel">
+    <fieldset className={styles.question}>
       <legend className="off-screen">{t('app.rooms.ask')}</legend>
-      <p>
+      <p className={styles.model}>
         {t('app.rooms.ask')} <ModelButton models={models} model={model} choose={choose} />
         {model && <span className="hint">{model.providerName}</span>}
       </p>
       {scopes.map((each) => (
-        <label key={each} className="choice">
-          <input type="radio" name={id} checked={scope === each} onChange={() => setScope(each)} />
-          {t(scopeLabels[each], { count: LAST_MESSAGES })}
-        </label>
+        <Choice
+          key={each}
+          type="radio"
+          name={id}
+          label={t(scopeLabels[each], { count: LAST_MESSAGES })}
+          checked={scope === each}
+          onChange={() => setScope(each)}
+        />
       ))}
       {disclosure.files.length > 0 || !shouldIncludeFiles ? (
-        <label className="choice">
-          <input
-            type="checkbox"
-            checked={shouldIncludeFiles}
-            onChange={({ target }) => setShouldIncludeFiles(target.checked)}
-          />
-          {t('app.rooms.ask.files')}
-          <span className="hint">{disclosure.files.map(({ name }) => name).join(', ')}</span>
-        </label>
+        <Choice
+          label={
+            <>
+              {t('app.rooms.ask.files')}
+              <span className="hint">{disclosure.files.map(({ name }) => name).join(', ')}</span>
+            </>
+          }
+          checked={shouldIncludeFiles}
+          onChange={({ target }) => setShouldIncludeFiles(target.checked)}
+        />
       ) : null}
       <p className="hint">
         {t('app.rooms.ask.size', { count: disclosure.messages.length + 1, tokens: disclosure.tokens })}
       </p>
     </fieldset>
-  )
-}
-
-interface MentionListProps {
-  text: string
-  field: { current: HTMLTextAreaElement | null }
-  write: (text: string) => void
-}
-
-const MAX_SUGGESTIONS = 5
-
-/** Suggests members for the word after the last `@`. */
-function MentionList({ text, field, write }: MentionListProps) {
-  const { session } = useRoom()
-  const members = useRoomView((view) => view.members)
-  const ownMemberId = useRoomView((view) => view.ownMember?.id)
-  const typed = /(?:^|\s)@([\w.-]*)$/.exec(text)?.[1]
-  if (typed === undefined) return null
-  const people = listPeople(members)
-    .filter(({ id }) => id !== ownMemberId)
-    .map((member) => ({ word: member.username ?? '', name: getMemberName(member) }))
-  const candidates = [{ word: getAiHandle(session), name: t('app.rooms.aModel') }, ...people]
-  const needle = typed.toLocaleLowerCase()
-  const suggestions = candidates
-    .filter(({ word, name }) => word.toLowerCase().startsWith(needle) || name.toLocaleLowerCase().startsWith(needle))
-    .filter(({ word }) => word !== typed)
-    .slice(0, MAX_SUGGESTIONS)
-  if (suggestions.length === 0) return null
-  const choose = (word: string) => {
-    write(`${text.slice(0, text.length - typed.length)}${word} `)
-    field.current?.focus()
-  }
-  return (
-    <ul className="mention-list" aria-label={t('app.rooms.mention')}>
-      {suggestions.map(({ word, name }) => (
-        <li key={word}>
-          <button type="button" className="plain-button" onClick={() => choose(word)}>
-            {name} <span className="hint">@{word}</span>
-          </button>
-        </li>
-      ))}
-    </ul>
   )
 }

@@ -1,5 +1,8 @@
 import { useId } from 'react'
 import { t } from '../shared/text/labels.ts'
+import { Field, FieldGroup, LabelledField } from '../shared/ui/field.tsx'
+import { FileField } from '../shared/ui/file-field.tsx'
+import { TextArea } from '../shared/ui/input.tsx'
 
 interface RoomTextFields {
   name: string
@@ -18,57 +21,58 @@ const describeUnreadable = (text: string | undefined) => (text === undefined ? t
 
 /** Fields for the name of a room, and for the texts that only its members can decrypt. */
 export function RoomFields({ texts: { name, description, systemPrompt }, change, choosePicture }: RoomFieldsProps) {
-  const id = useId()
+  const pictureHint = useId()
   return (
     <>
-      <div className="field">
-        <label htmlFor={`${id}-name`}>{t('app.name')}</label>
-        <input
-          id={`${id}-name`}
-          value={name}
-          maxLength={120}
-          // Requires more than blanks.
-          pattern=".*\S.*"
-          required
-          dir="auto"
-          autoComplete="off"
-          aria-describedby={`${id}-hint`}
-          onChange={({ target }) => change({ name: target.value })}
+      <Field
+        label={t('app.name')}
+        hint={t('app.rooms.nameHint')}
+        value={name}
+        maxLength={120}
+        // Requires more than blanks.
+        pattern=".*\S.*"
+        required
+        dir="auto"
+        autoComplete="off"
+        onChange={({ target }) => change({ name: target.value })}
+      />
+      <LabelledField label={t('app.rooms.description')}>
+        {(control) => (
+          <TextArea
+            {...control}
+            value={description ?? ''}
+            placeholder={describeUnreadable(description)}
+            maxLength={2000}
+            rows={2}
+            dir="auto"
+            onChange={({ target }) => change({ description: target.value })}
+          />
+        )}
+      </LabelledField>
+      <LabelledField label={t('app.options.prompt')} hint={t('app.rooms.textsHint')}>
+        {(control) => (
+          <TextArea
+            {...control}
+            value={systemPrompt ?? ''}
+            placeholder={describeUnreadable(systemPrompt)}
+            maxLength={20_000}
+            rows={2}
+            dir="auto"
+            onChange={({ target }) => change({ systemPrompt: target.value })}
+          />
+        )}
+      </LabelledField>
+      <FieldGroup label={t('app.rooms.picture')}>
+        <FileField
+          accept="image/*"
+          aria-describedby={pictureHint}
+          label={t('app.settings.avatarChoose')}
+          onChange={({ target }) => choosePicture(target.files?.[0])}
         />
-        <p className="hint" id={`${id}-hint`}>
-          {t('app.rooms.nameHint')}
+        <p className="hint" id={pictureHint}>
+          {t('app.rooms.pictureHint')}
         </p>
-      </div>
-      <div className="field">
-        <label htmlFor={`${id}-description`}>{t('app.rooms.description')}</label>
-        <textarea
-          id={`${id}-description`}
-          value={description ?? ''}
-          placeholder={describeUnreadable(description)}
-          maxLength={2000}
-          rows={2}
-          dir="auto"
-          onChange={({ target }) => change({ description: target.value })}
-        />
-      </div>
-      <div className="field">
-        <label htmlFor={`${id}-prompt`}>{t('app.options.prompt')}</label>
-        <textarea
-          id={`${id}-prompt`}
-          value={systemPrompt ?? ''}
-          placeholder={describeUnreadable(systemPrompt)}
-          maxLength={20_000}
-          rows={2}
-          dir="auto"
-          onChange={({ target }) => change({ systemPrompt: target.value })}
-        />
-        <p className="hint">{t('app.rooms.textsHint')}</p>
-      </div>
-      <label className="field">
-        <span className="label">{t('app.rooms.picture')}</span>
-        <input type="file" accept="image/*" onChange={({ target }) => choosePicture(target.files?.[0])} />
-        <span className="hint">{t('app.rooms.pictureHint')}</span>
-      </label>
+      </FieldGroup>
     </>
   )
 }

@@ -1,21 +1,23 @@
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
+import { FileButton, FileList } from '../shared/conversation/file-list.tsx'
 import { t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { Icon } from '../shared/ui/icon.tsx'
 import type { RoomFile } from './room.ts'
 import { useRoomView } from './room-context.ts'
+import styles from './room-file-list.module.css'
 import { getMediaType, openRoomFile, PREVIEW_BYTES, saveRoomFile } from './room-files.ts'
 
 /** The files of a message, decrypted in this browser. */
 export const RoomFileList = ({ files }: { files: readonly RoomFile[] }) =>
   files.length > 0 && (
-    <ul className="files" aria-label={t('app.files')}>
+    <FileList>
       {files.map((file) => (
         <FileItem key={file.id} file={file} />
       ))}
-    </ul>
+    </FileList>
   )
 
 function FileItem({ file }: { file: RoomFile }) {
@@ -27,12 +29,13 @@ function FileItem({ file }: { file: RoomFile }) {
   const choose = () => (canShow ? setShown(true) : void saveRoomFile(file, keys).catch(setError))
   return (
     <li>
-      <button type="button" className="file" onClick={choose} title={file.name}>
-        {isPicture && file.bytes <= PREVIEW_BYTES ? <Thumbnail file={file} /> : <Icon name="attach" />}
-        <span>{file.name}</span>
-      </button>
+      <FileButton
+        name={file.name}
+        picture={isPicture && file.bytes <= PREVIEW_BYTES ? <Thumbnail file={file} /> : <Icon name="file" />}
+        onClick={choose}
+      />
       {error !== undefined && (
-        <span className="wrong" role="alert">
+        <span className="error" role="alert">
           {t('app.rooms.fileClosed')}
         </span>
       )}
@@ -64,7 +67,7 @@ function useOpenedFile(file: RoomFile) {
 function Thumbnail({ file }: { file: RoomFile }) {
   const { url, error } = useOpenedFile(file)
   if (error) return <Icon name="lock" />
-  return url === undefined ? <span className="file-waiting" /> : <img src={url} alt="" />
+  return url === undefined ? <span className={styles.wait} /> : <img src={url} alt="" />
 }
 
 function Preview({ file, close }: { file: RoomFile; close: () => void }) {
@@ -72,13 +75,19 @@ function Preview({ file, close }: { file: RoomFile; close: () => void }) {
   const { url, error } = useOpenedFile(file)
   const isPicture = getMediaType(file).startsWith('image/')
   return (
-    <FormDialog title={file.name} action={t('app.rooms.saveFile')} save={() => saveRoomFile(file, keys)} close={close}>
+    <FormDialog
+      title={file.name}
+      action={t('app.rooms.saveFile')}
+      save={() => saveRoomFile(file, keys)}
+      width="full"
+      close={close}
+    >
       <ErrorMessage error={error} />
       {url !== undefined &&
         (isPicture ? (
-          <img className="file-preview" src={url} alt={file.name} />
+          <img className={styles.preview} src={url} alt={file.name} />
         ) : (
-          <iframe className="file-preview" src={url} title={file.name} />
+          <iframe className={styles.preview} src={url} title={file.name} />
         ))}
     </FormDialog>
   )

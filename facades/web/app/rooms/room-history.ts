@@ -19,6 +19,8 @@ interface RoomHistoryOptions {
   opener: MessageOpener
   /** Returns the current state of the room and its keys. */
   getCurrent: () => { room: Room | undefined; keys: RoomKeys }
+  /** Returns the name of a member; an empty one if it is not known. */
+  getMemberName: (member: string) => string
   /** Is called with the client id of each stored message. */
   onStored: (clientId: string) => void
 }
@@ -48,6 +50,11 @@ export class RoomHistory {
   /** The id of the newest message; 0 if there is none. */
   get newestId(): number {
     return this.#messages.keys().reduce((newest, id) => Math.max(newest, Number(id)), 0)
+  }
+
+  /** The ids of all messages. */
+  get ids(): Iterable<string> {
+    return this.#messages.keys()
   }
 
   some(isMatch: (message: RoomMessage) => boolean): boolean {
@@ -111,11 +118,15 @@ export class RoomHistory {
     return this.#messages.has(id)
   }
 
-  /** Adds a message that the service has returned without its author and files, which are known. */
-  async addReturned(stored: StoredRoomMessage, ownName: string): Promise<void> {
-    const { authorName, files } = this.#messages.get(stored.id) ?? { authorName: ownName, files: [] }
-    const messages = await this.#decrypt([stored])
-    this.#setMessages(messages.map((message) => ({ ...message, authorName, files })))
+  /** Adds messages that came with a change or as a result, and name their author by id, perhaps without their files. */
+  async add(stored: readonly StoredRoomMessage[]): Promise<void> {
+    const messages = await this.#decrypt(stored)
+    const complete = (message: RoomMessage, at: number): RoomMessage => {
+      const known = this.#messages.get(message.id)
+      const files = stored[at]?.relations?.['attachments'] ? message.files : (known?.files ?? [])
+      return { ...message, files, authorName: known?.authorName ?? this.#options.getMemberName(message.member) }
+    }
+    this.#setMessages(messages.map(complete))
   }
 
   /** Shows a message as deleted. */

@@ -5,25 +5,29 @@ import { useSession } from '../shared/session.tsx'
 import { stripMarkdown } from '../shared/text/excerpt.ts'
 import { formatShortDate, formatTime, formatTimestamp } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
+import { foldText } from '../shared/text/word-pattern.ts'
+import { Button } from '../shared/ui/button.tsx'
 import { ErrorMessage, InlineError } from '../shared/ui/error-message.tsx'
 import { Icon } from '../shared/ui/icon.tsx'
 import type { MenuEntry } from '../shared/ui/menu.tsx'
-import { MenuButton } from '../shared/ui/menu-button.tsx'
-import { ListFailure, ListSearch } from '../shared/ui/side-list.tsx'
+import { ListFailure, ListSearch, RowMenu, SideList, SideNote, SideRow } from '../shared/ui/side-list.tsx'
+import { Toolbar } from '../shared/ui/toolbar.tsx'
 import { acceptInvitation } from './invitations.ts'
 import { useMentions } from './mentions.ts'
 import { type Member, type Room, roleLabels } from './room.ts'
+import styles from './room-list.module.css'
+import { RoomPicture } from './room-picture.tsx'
 import {
   arrangeRoom,
   endMembership,
   type LastMessage,
+  markUnread,
   refreshRooms,
   useInvitations,
   useLastMessages,
   useRooms,
 } from './rooms.ts'
 import { Count } from './rooms-count.tsx'
-import './rooms.css'
 
 const NewRoomDialog = lazy(async () => ({ default: (await import('./new-room-dialog.tsx')).NewRoomDialog }))
 
@@ -35,26 +39,24 @@ export function RoomList({ onChoose }: { onChoose: () => void }) {
   const [isCreating, setCreating] = useState(false)
   const session = useSession()
   const { data: last } = useLastMessages(session, rooms)
-  const needle = search.trim().toLocaleLowerCase()
-  const matches = (rooms ?? []).filter(({ name }) => name.toLocaleLowerCase().includes(needle))
+  const needle = foldText(search.trim())
+  const matches = (rooms ?? []).filter(({ name }) => foldText(name).includes(needle))
   const getLastActivity = (room: Room) => last?.get(room.id)?.createdAt ?? room.createdAt
   const sorted = matches.toSorted((one, other) => getLastActivity(other).localeCompare(getLastActivity(one)))
   const active = sorted.filter(({ isArchived }) => !isArchived)
   const archived = sorted.filter(({ isArchived }) => isArchived)
   return (
     <>
-      <div className="conversation-search">
-        <ListSearch label={t('app.rooms.find')} text={search} search={setSearch} />
-      </div>
-      <nav className="conversations rooms" aria-label={t('app.rooms')}>
-        <button type="button" className="quiet-button new-room" onClick={() => setCreating(true)}>
+      <ListSearch label={t('app.rooms.find')} text={search} search={setSearch} />
+      <SideList label={t('app.rooms')}>
+        <Button className={styles.creation} onClick={() => setCreating(true)}>
           <Icon name="plus" /> {t('app.rooms.new')}
-        </button>
+        </Button>
         {error && <ListFailure error={error} read={refreshRooms} />}
         {invitations.length > 0 && (
           <section>
             <h2>{t('app.invitations')}</h2>
-            <ul className="invitations">
+            <ul>
               {invitations.map((each) => (
                 <InvitationCard key={each.id} invitation={each} onChoose={onChoose} />
               ))}
@@ -62,7 +64,7 @@ export function RoomList({ onChoose }: { onChoose: () => void }) {
           </section>
         )}
         {rooms && active.length === 0 && (
-          <p className="hint">{t(needle === '' ? 'app.rooms.none' : 'app.rooms.notFound')}</p>
+          <SideNote>{t(needle === '' ? 'app.rooms.none' : 'app.rooms.notFound')}</SideNote>
         )}
         <ul>
           {active.map((room) => (
@@ -70,7 +72,7 @@ export function RoomList({ onChoose }: { onChoose: () => void }) {
           ))}
         </ul>
         {archived.length > 0 && (
-          <details className="archived">
+          <details className={styles.archive}>
             <summary>{t('app.rooms.archived', { count: archived.length })}</summary>
             <ul>
               {archived.map((room) => (
@@ -79,7 +81,7 @@ export function RoomList({ onChoose }: { onChoose: () => void }) {
             </ul>
           </details>
         )}
-      </nav>
+      </SideList>
       {isCreating && (
         <Suspense>
           <NewRoomDialog close={() => setCreating(false)} onChoose={onChoose} />
@@ -107,26 +109,21 @@ function InvitationCard({ invitation, onChoose }: { invitation: Member; onChoose
     act().catch((error: unknown) => setState({ error }))
   }
   return (
-    <li className="invitation">
+    <li className={styles.invitation}>
       <strong dir="auto">{roomName}</strong>
       <span className="hint">
         {t('app.invitations.from', { name: inviterName, role: t(roleLabels[role]) })}
         {expiresAt !== undefined && ` ${t('app.invitations.until', { at: formatTimestamp(new Date(expiresAt)) })}`}
       </span>
       {typeof state === 'object' && <ErrorMessage error={state.error} />}
-      <span className="actions">
-        <button
-          type="button"
-          className="quiet-button"
-          disabled={isWorking}
-          onClick={() => run(() => endMembership(invitation))}
-        >
+      <Toolbar align="end">
+        <Button disabled={isWorking} onClick={() => run(() => endMembership(invitation))}>
           {t('app.invitations.decline')}
-        </button>
-        <button type="button" className="button" disabled={isWorking} onClick={() => run(accept)}>
+        </Button>
+        <Button kind="primary" disabled={isWorking} onClick={() => run(accept)}>
           {t('app.invitations.accept')}
-        </button>
-      </span>
+        </Button>
+      </Toolbar>
     </li>
   )
 }
@@ -143,46 +140,67 @@ function RoomRow({ room, last, onChoose }: RoomRowProps) {
   const [error, setError] = useState<unknown>()
   const unread = isMuted ? 0 : unreadCount
   return (
-    <li className={unread > 0 ? 'unread' : undefined}>
-      <Link to="/rooms/$slug" params={{ slug }} activeProps={{ 'aria-current': 'page' }} onClick={onChoose}>
-        {avatar && <img className="room-picture" src={`/proxy/storage/${avatar}`} alt="" />}
-        <span className="room-row">
-          <span className="room-name" dir="auto">
+    <SideRow className={unread > 0 ? styles.unread : styles.read}>
+      <Link
+        to="/rooms/$slug"
+        params={{ slug }}
+        activeProps={{ 'aria-current': 'page' }}
+        className={styles.room}
+        onClick={onChoose}
+      >
+        <RoomPicture avatar={avatar} />
+        <span className={styles.text}>
+          <span className={styles.name} dir="auto">
             {name}
           </span>
           {last && <LastMessageLine last={last} />}
           <InlineError error={error} />
         </span>
       </Link>
-      {isMuted && <Icon name="mute" />}
-      <Count label={t('app.rooms.mentions', { count: mentions })} count={mentions} isMention />
-      <Count label={t('app.rooms.unread', { count: unread })} count={unread} />
-      <RoomMenu room={room} fail={setError} />
-    </li>
+      <span className={styles.badges}>
+        {isMuted && <Icon name="mute" />}
+        <Count label={t('app.rooms.mentions', { count: mentions })} count={mentions} isMention />
+        <Count label={t('app.rooms.unread', { count: unread })} count={unread} />
+      </span>
+      <RoomMenu room={room} canMarkUnread={last !== undefined && unreadCount === 0} fail={setError} />
+    </SideRow>
   )
 }
 
-/** The menu that mutes or archives a room. */
-function RoomMenu({ room, fail }: { room: Room; fail: (error: unknown) => void }) {
+/** The menu that mutes or archives a room, or marks it as unread. */
+interface RoomMenuProps {
+  room: Room
+  /** True if there are messages, and the person has read all of them. */
+  canMarkUnread: boolean
+  fail: (error: unknown) => void
+}
+
+function RoomMenu({ room, canMarkUnread, fail }: RoomMenuProps) {
   const { slug, name, isMuted = false, isArchived = false } = room
   const navigate = useNavigate()
   const archive = async () => {
     await arrangeRoom(room, { isArchived: !isArchived })
     if (!isArchived && location.pathname === `/rooms/${slug}`) await navigate({ to: '/rooms' })
   }
+  const unread: MenuEntry = {
+    icon: 'unread',
+    label: t('app.rooms.markUnread'),
+    choose: () => void markUnread(room).catch(fail),
+  }
   const items: MenuEntry[] = [
+    ...(canMarkUnread ? [unread] : []),
     {
-      icon: isMuted ? 'speak' : 'mute',
+      icon: isMuted ? 'bell' : 'mute',
       label: t(isMuted ? 'app.rooms.unmute' : 'app.rooms.mute'),
       choose: () => void arrangeRoom(room, { isMuted: !isMuted }).catch(fail),
     },
     {
-      icon: 'folder',
+      icon: isArchived ? 'undo' : 'archive',
       label: t(isArchived ? 'app.rooms.unarchive' : 'app.rooms.archive'),
       choose: () => void archive().catch(fail),
     },
   ]
-  return <MenuButton label={t('app.rooms.menu', { name })} className="row-menu" items={items} />
+  return <RowMenu label={t('app.rooms.menu', { name })} items={items} />
 }
 
 /** Shows the last message with its author and time, as far as it can be decrypted. */
@@ -191,8 +209,8 @@ function LastMessageLine({ last: { author, model, text, createdAt } }: { last: L
   const name = model === null ? (author ?? t('app.rooms.somebody')) : findModelLabel(model, models)
   const at = new Date(createdAt)
   return (
-    <span className="hint last-message">
-      <span className="last-text" dir="auto">
+    <span className={styles.last}>
+      <span className={styles.excerpt} dir="auto">
         {text === '' ? name : `${name}: ${stripMarkdown(text.slice(0, EXCERPT_LENGTH))}`}
       </span>
       <time dateTime={createdAt} title={formatTimestamp(at)}>

@@ -59,7 +59,7 @@ export class RoomMembers {
 /** Returns undefined if the membership does not exist any more. */
 async function readMember(id: string): Promise<Member | undefined> {
   try {
-    return await api.roomMembers.get.query({ id })
+    return await api.roomMembers.get.query({ id, include: ['user'] })
   } catch (error) {
     if (error instanceof SvcError && error.status === 404) return undefined
     throw error
@@ -69,6 +69,10 @@ async function readMember(id: string): Promise<Member | undefined> {
 /** Returns the name of a member; erased people have none. */
 export const getMemberName = ({ displayName, username }: Member): string =>
   displayName ?? username ?? t('app.rooms.somebody')
+
+/** Returns the picture of a member, which is not known of former ones. */
+export const getPicture = (member: Member | undefined): string | null =>
+  (member?.relations?.['user'] as { avatar?: string | null } | undefined)?.avatar ?? null
 
 /** Returns the name of the person who requested an answer. */
 export function getAskerName({ user }: Pick<Disclosure, 'user'>, members: ReadonlyMap<string, Member>): string {

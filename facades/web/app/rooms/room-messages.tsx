@@ -1,49 +1,50 @@
-import { memo, useEffect, useLayoutEffect, useReducer, useRef, useState } from 'react'
-import { MessageLog, MoreButton, useFollowEnd } from '../shared/conversation/message-log.tsx'
+import { memo, useEffect, useMemo, useRef, useState } from 'react'
+import { Divider } from '../shared/conversation/divider.tsx'
+import { JumpButton, LogNotice, MessageLog, MoreButton, useFollowEnd } from '../shared/conversation/message-log.tsx'
+import { useMessageWindow } from '../shared/conversation/message-window.ts'
+import { DAY_MS } from '../shared/days.ts'
 import { language, t } from '../shared/text/labels.ts'
-import { ErrorMessage } from '../shared/ui/error-message.tsx'
-import { Icon } from '../shared/ui/icon.tsx'
+import { joinClasses } from '../shared/ui/class-names.ts'
+import { ErrorNotice } from '../shared/ui/error-message.tsx'
 import { SourceBoundary } from '../shared/ui/source-boundary.tsx'
+import type { TargetMessage } from './linked-message.ts'
+import { AFTER_LAST, MemberEventLines, placeEvents } from './member-events.tsx'
 import { MessageItem, OutgoingItem } from './message-item.tsx'
 import { ReadBy, useFirstUnread, useMarkRead } from './read-state.tsx'
+import type { MemberEvent } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
 import type { RoomMessage } from './room-message.ts'
+import styles from './room-messages.module.css'
 import { RunningAnswers } from './running-answers.tsx'
 
-/** The most messages in the document, and the messages that are added at once. */
-const [WINDOW_SIZE, STEP] = [150, 50]
 /** Messages of an author within this time bear the name once. */
 const CONTINUATION_MS = 5 * 60_000
 
 interface RoomMessagesProps {
-  /** The search hit that was chosen last. */
-  target: { id: string } | undefined
+  /** The message that was chosen last. */
+  target: TargetMessage | undefined
 }
 
 /** The messages of a room, grouped by day. */
 export const RoomMessages = memo(({ target }: RoomMessagesProps) => {
-  const [error, setError] = useState<unknown>()
-  const list = useMessageWindow(target, setError)
-  const follow = useFollowEnd({ isNewest: list.isNewest })
-  useMarkRead(follow.isAtEnd && list.isNewest)
-  const unread = useFirstUnread(list.show)
-  const showNewest = () => {
-    setError(undefined)
-    list.showNewest()
-    follow.showEnd()
-  }
-  const load = (act: () => Promise<void>) => {
-    setError(undefined)
-    act().catch(setError)
-  }
+  const messages = useRoomView((view) => view.messages)
+  const ids = useMemo(() => messages.map(({ id }) => toElementId(id)), [messages])
+  const { list, follow, earlier, unread, showNewest, showBeginning } = useRoomLog(ids, target)
+  const shown = messages.slice(list.start, list.end)
+  const events = usePlacedEvents(shown, list.hasEarlier)
   const notices = (
     <>
       {unread.canJump && (
-        <button type="button" className="to-end to-unread" onClick={() => load(unread.jump)}>
-          <Icon name="arrowUp" /> {t('app.rooms.firstUnread')}
-        </button>
+        <JumpButton
+          icon="arrowUp"
+          label={t('app.rooms.firstUnread')}
+          jump={() => void earlier.load(unread.jump)}
+          isAtTop
+        />
       )}
-      <ErrorMessage error={error} className="notice wrong load-failure" />
+      <LogNotice>
+        <ErrorNotice error={earlier.error} />
+      </LogNotice>
     </>
   )
   return (
@@ -51,42 +52,124 @@ export const RoomMessages = memo(({ target }: RoomMessagesProps) => {
       label={t('app.rooms.messages')}
       follow={follow}
       showNewest={showNewest}
+      showBeginning={list.isLong ? showBeginning : undefined}
       isNewest={list.isNewest}
       notices={notices}
     >
-      <ListStart list={list} showEarlier={() => load(list.showEarlier)} />
-      {list.shown.map((message, index) => (
+      <ListStart list={list} firstId={ids[list.start]} isPaused={earlier.isReading || earlier.error !== undefined} />
+      {shown.map((message, index) => (
         <SourceBoundary key={message.id} source={message.text}>
           <MessageLine
             message={message}
-            before={list.shown[index - 1]}
+            before={shown[index - 1]}
+            events={events.get(message.id)}
             isFirstUnread={message.id === unread.id}
             isHighlighted={message.id === target?.id}
           />
         </SourceBoundary>
       ))}
-      <ListEnd list={list} />
+      <ListEnd list={list} firstId={ids[list.start]} events={events.get(AFTER_LAST)} />
     </MessageLog>
   )
 })
 
+/** Shows a part of the messages: the newest ones, a chosen one, the first unread one, or the beginning. */
+function useRoomLog(ids: readonly string[], target: RoomMessagesProps['target']) {
+  const { store } = useRoom()
+  const scroller = useRef<HTMLDivElement>(null)
+  const earlier = useEarlierMessages()
+  const list = useMessageWindow({ ids, earlier, scroller })
+  const follow = useFollowEnd({ scroller, isNewest: list.isNewest })
+  useMarkRead(follow.isAtEnd && list.isNewest)
+  const show = (id: string) => {
+    follow.stopFollowing()
+    list.show(toElementId(id))
+  }
+  const unread = useFirstUnread(show)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each choice scrolls once.
+  useEffect(() => {
+    if (!target) return
+    const id = target.thread ?? target.id
+    void earlier.load(() => store.loadBackTo(Number(id)).then(() => show(id)))
+  }, [target])
+  const showNewest = () => {
+    earlier.forgetError()
+    list.showNewest()
+    follow.showEnd()
+  }
+  useOwnMessages(showNewest)
+  const showBeginning = () => {
+    follow.stopFollowing()
+    void list.showBeginning()
+  }
+  return { list, follow, earlier, unread, showNewest, showBeginning }
+}
+
+const toElementId = (id: string) => `message-${id}`
+
+/** Reads earlier messages, and keeps the error of that. */
+function useEarlierMessages() {
+  const { store } = useRoom()
+  const hasMore = useRoomView((view) => view.hasEarlier)
+  const [state, setState] = useState<{ isReading: boolean; error?: unknown }>({ isReading: false })
+  const load = (act: () => Promise<void>) => {
+    setState({ isReading: true })
+    return act().then(
+      () => setState({ isReading: false }),
+      (error: unknown) => setState({ isReading: false, error }),
+    )
+  }
+  return {
+    hasMore,
+    isReading: state.isReading,
+    error: state.error,
+    forgetError: () => setState(({ isReading }) => ({ isReading })),
+    load,
+    read: () => load(() => store.loadEarlier()),
+    readAll: () => load(() => store.loadBackTo(0)),
+  }
+}
+
+/** Shows the newest messages when the person sends one. */
+function useOwnMessages(showNewest: () => void): void {
+  const sent = useRoomView(({ outgoing }) => outgoing.findLast(({ queued }) => queued.thread === null)?.queued.clientId)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each message leads to the end once.
+  useEffect(() => {
+    if (sent !== undefined) showNewest()
+  }, [sent])
+}
+
 type MessageWindow = ReturnType<typeof useMessageWindow>
 
+function usePlacedEvents(shown: readonly RoomMessage[], hasEarlier: boolean) {
+  const events = useRoomView((view) => view.memberEvents)
+  return placeEvents(events, shown, hasEarlier)
+}
+
+interface ListEdgeProps {
+  list: MessageWindow
+  /** The id of the first message in the document. */
+  firstId: string | undefined
+}
+
 /** The button that shows earlier messages, or the beginning of the room. */
-function ListStart({ list, showEarlier }: { list: MessageWindow; showEarlier: () => void }) {
-  const hasEarlier = useRoomView((view) => view.hasEarlier)
+function ListStart({ list, firstId = '', isPaused }: ListEdgeProps & { isPaused: boolean }) {
   const isEmpty = useRoomView(({ messages, outgoing }) => messages.length + outgoing.length === 0)
-  if (hasEarlier || list.start > 0) return <MoreButton label={t('app.messages.earlier')} show={showEarlier} />
-  return isEmpty ? <p className="hint beginning">{t('app.rooms.beginning')}</p> : null
+  if (list.hasEarlier)
+    return (
+      <MoreButton label={t('app.messages.earlier')} show={list.showEarlier} position={firstId} isPaused={isPaused} />
+    )
+  return isEmpty ? <p className={joinClasses('hint', styles.beginning)}>{t('app.rooms.beginning')}</p> : null
 }
 
 /** The button that shows later messages, or the outgoing messages and streaming answers. */
-function ListEnd({ list }: { list: MessageWindow }) {
+function ListEnd({ list, firstId = '', events }: ListEdgeProps & { events: readonly MemberEvent[] | undefined }) {
   const outgoing = useRoomView((view) => view.outgoing)
-  if (!list.isNewest) return <MoreButton label={t('app.rooms.later')} show={list.showLater} />
+  if (!list.isNewest) return <MoreButton label={t('app.messages.later')} show={list.showLater} position={firstId} />
   const inRoom = outgoing.filter(({ queued }) => queued.thread === null)
   return (
     <>
+      <MemberEventLines events={events} />
       <ReadBy />
       {inRoom.map((each) => (
         <SourceBoundary key={each.queued.clientId} source={each.text}>
@@ -101,39 +184,34 @@ function ListEnd({ list }: { list: MessageWindow }) {
 interface MessageLineProps {
   message: RoomMessage
   before: RoomMessage | undefined
+  /** Changes of memberships before it. */
+  events: readonly MemberEvent[] | undefined
   isFirstUnread: boolean
   isHighlighted: boolean
 }
 
-/** A message, with a line above it where a day or the unread messages begin. */
-const MessageLine = memo(({ message, before, isFirstUnread, isHighlighted }: MessageLineProps) => {
+/** A message, with lines above it where a day or the unread messages begin, and where somebody joined or left. */
+const MessageLine = memo(({ message, before, events, isFirstUnread, isHighlighted }: MessageLineProps) => {
   const day = formatDay(message)
   const isNewDay = before === undefined || formatDay(before) !== day
   const isContinued =
     !isNewDay &&
     !isFirstUnread &&
+    events === undefined &&
     before.member === message.member &&
     before.model === message.model &&
     Date.parse(message.createdAt) - Date.parse(before.createdAt) < CONTINUATION_MS
   return (
     <>
-      {isNewDay && (
-        <p className="line">
-          <span>{day}</span>
-        </p>
-      )}
-      {isFirstUnread && (
-        <p className="line new">
-          <span>{t('app.rooms.new.line')}</span>
-        </p>
-      )}
+      {isNewDay && <Divider text={day} />}
+      <MemberEventLines events={events} />
+      {isFirstUnread && <Divider text={t('app.rooms.new.line')} isAccented />}
       <MessageItem message={message} isContinued={isContinued} isHighlighted={isHighlighted} />
     </>
   )
 })
 
 const dayFormat = new Intl.DateTimeFormat(language, { weekday: 'long', day: 'numeric', month: 'long', year: 'numeric' })
-const DAY_MS = 24 * 60 * 60 * 1000
 
 function formatDay({ createdAt }: RoomMessage): string {
   const date = new Date(createdAt)
@@ -141,80 +219,3 @@ function formatDay({ createdAt }: RoomMessage): string {
   if (date.toDateString() === new Date(Date.now() - DAY_MS).toDateString()) return t('app.day.yesterday')
   return dayFormat.format(date)
 }
-
-/** Selects the messages that are in the document. A reader who scrolls back stays at the same messages. */
-function useMessageWindow(target: RoomMessagesProps['target'], setError: (error: unknown) => void) {
-  const { store } = useRoom()
-  const messages = useRoomView((view) => view.messages)
-  /** The id of the first message in the document; undefined while the newest are shown. */
-  const [first, setFirst] = useState<string>()
-  const { keepInPlace, bringIntoView } = useScrollAnchors()
-  const newestStart = Math.max(0, messages.length - WINDOW_SIZE)
-  const at = first === undefined ? -1 : messages.findIndex(({ id }) => id === first)
-  const start = at === -1 ? newestStart : at
-  const startAt = (index: number) => {
-    const { messages: all } = store.view
-    setFirst(index >= all.length - WINDOW_SIZE ? undefined : all[Math.max(0, index)]?.id)
-  }
-  const show = (id: string) => {
-    const index = store.view.messages.findIndex((each) => each.id === id)
-    if (index === -1) return
-    bringIntoView(id)
-    startAt(index - STEP)
-  }
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each choice scrolls once.
-  useEffect(() => {
-    if (!target) return
-    setError(undefined)
-    void store.loadBackTo(Number(target.id)).then(() => show(target.id), setError)
-  }, [target])
-  const showEarlier = async () => {
-    const top = messages[start]
-    if (start === 0) await store.loadEarlier()
-    if (top) keepInPlace(top.id)
-    const { messages: all } = store.view
-    const index = all.findIndex(({ id }) => id === top?.id)
-    setFirst(all[Math.max(0, index - STEP)]?.id)
-  }
-  return {
-    shown: messages.slice(start, start + WINDOW_SIZE),
-    start,
-    isNewest: start >= newestStart,
-    showEarlier,
-    showLater: () => startAt(start + STEP),
-    showNewest: () => setFirst(undefined),
-    show,
-  }
-}
-
-/** Keeps a message in place while others are inserted above it, or scrolls to one once it is in the document. */
-function useScrollAnchors() {
-  const anchor = useRef<{ id: string; top: number }>(undefined)
-  const scrollTarget = useRef<string>(undefined)
-  const [, renderAgain] = useReducer((count: number) => count + 1, 0)
-  useLayoutEffect(() => {
-    const { current } = anchor
-    anchor.current = undefined
-    const anchored = current && findMessageElement(current.id)
-    if (anchored && current) findScroller(anchored).scrollTop += anchored.getBoundingClientRect().top - current.top
-    const element = scrollTarget.current === undefined ? null : findMessageElement(scrollTarget.current)
-    if (!element) return
-    scrollTarget.current = undefined
-    element.scrollIntoView({ block: 'center' })
-  })
-  return {
-    keepInPlace(id: string) {
-      const element = findMessageElement(id)
-      if (element) anchor.current = { id, top: element.getBoundingClientRect().top }
-    },
-    bringIntoView(id: string) {
-      scrollTarget.current = id
-      // Renders again, as the message may already be in the document.
-      renderAgain()
-    },
-  }
-}
-
-const findMessageElement = (id: string) => document.getElementById(`message-${id}`)
-
-const findScroller = (element: HTMLElement) => element.closest('.messages') as HTMLElement

@@ -1,16 +1,25 @@
 import { Link, useNavigate } from '@tanstack/react-router'
-import { lazy, Suspense, useCallback, useEffect, useState } from 'react'
+import { lazy, type ReactNode, Suspense, useCallback, useEffect, useState } from 'react'
+import { SvcError } from '../../../client/index.ts'
+import { describeError } from '../shared/api/error-text.ts'
 import { getRelatedId } from '../shared/api/related.ts'
+import { HandlesProvider } from '../shared/markdown/mentions.tsx'
 import { useIsOnline } from '../shared/online.ts'
+import { formatNames } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
-import { ErrorMessage } from '../shared/ui/error-message.tsx'
+import { getButtonClass } from '../shared/ui/button.tsx'
+import { joinClasses } from '../shared/ui/class-names.ts'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
-import { IconButton } from '../shared/ui/icon.tsx'
+import { IconButton } from '../shared/ui/icon-button.tsx'
 import type { MenuEntry } from '../shared/ui/menu.tsx'
 import { MenuButton } from '../shared/ui/menu-button.tsx'
+import { Notice } from '../shared/ui/notice.tsx'
+import { Page, PageError, PagePlaceholder } from '../shared/ui/page.tsx'
 import { PageHead, usePageTitle } from '../shared/ui/page-head.tsx'
 import { invitePendingPeople } from './invitations.ts'
 import { KeyNotice } from './key-notice.tsx'
+import { type TargetMessage, useLinkedMessage } from './linked-message.ts'
+import { useHandles } from './mentions.ts'
 import { canNotify, chooseNotificationLevel, type NotificationLevel, readNotificationLevel } from './notifications.ts'
 import { usePresentUsers, useTypingUsers } from './presence.ts'
 import type { Room } from './room.ts'
@@ -18,14 +27,15 @@ import { RoomComposer } from './room-composer.tsx'
 import { RoomProvider, useOpenRoom, useRoom, useRoomView } from './room-context.ts'
 import { getMemberName, listPeople } from './room-members.ts'
 import { RoomMessages } from './room-messages.tsx'
+import styles from './room-page.module.css'
+import { RoomPicture } from './room-picture.tsx'
 import { deleteRoom } from './rooms.ts'
-import './rooms.css'
 
 const MembersPanel = lazy(async () => ({ default: (await import('./members-panel.tsx')).MembersPanel }))
 const ThreadPanel = lazy(async () => ({ default: (await import('./thread-panel.tsx')).ThreadPanel }))
 const SearchPanel = lazy(async () => ({ default: (await import('./search-panel.tsx')).SearchPanel }))
 
-type Panel = { kind: 'members' | 'search' } | { kind: 'thread'; id: string } | undefined
+type Panel = { kind: 'members' | 'search' } | { kind: 'thread'; id: string; target?: TargetMessage } | undefined
 
 /** A room, with a panel beside it. */
 export function RoomPage({ slug }: { slug: string }) {
@@ -36,10 +46,16 @@ export function RoomPage({ slug }: { slug: string }) {
   )
   return (
     <RoomProvider value={useOpenRoom(slug, showThread)}>
-      <RoomContent slug={slug} panel={panel} setPanel={setPanel} />
+      <RoomMentions>
+        <RoomContent slug={slug} panel={panel} setPanel={setPanel} />
+      </RoomMentions>
     </RoomProvider>
   )
 }
+
+const RoomMentions = ({ children }: { children: ReactNode }) => (
+  <HandlesProvider value={useHandles()}>{children}</HandlesProvider>
+)
 
 interface RoomContentProps {
   slug: string
@@ -49,34 +65,53 @@ interface RoomContentProps {
 
 function RoomContent({ slug, panel, setPanel }: RoomContentProps) {
   const { session, store } = useRoom()
-  const [chosenHit, setChosenHit] = useState<{ id: string }>()
+  const [target, setTarget] = useState<TargetMessage>()
+  const [linkError, setLinkError] = useState<unknown>()
   const present = usePresentUsers(session, slug)
   const close = () => setPanel(undefined)
   const isAdmin = useRoomView(({ room }) => room?.role === 'admin')
   const isOpen = useRoomView(({ phase }) => phase === 'open')
+  useLinkedMessage((linked) => {
+    setLinkError(undefined)
+    setTarget(linked)
+    if (linked.thread !== null) setPanel({ kind: 'thread', id: linked.thread, target: linked })
+  }, setLinkError)
   useEffect(() => {
     const { room } = store.view
     if (room && isAdmin) invitePendingPeople(session, room).catch(() => {})
   }, [session, store, isAdmin])
   return (
-    <main id="main" className={panel ? 'chat room-page with-panel' : 'chat room-page'}>
+    <Page className={joinClasses(styles.room, panel && styles.split)}>
       <RoomHead present={present} show={(kind) => setPanel(panel?.kind === kind ? undefined : { kind })} />
-      {isOpen ? <RoomMessages target={chosenHit} /> : <RoomPlaceholder />}
+      <div className={styles.content}>{isOpen ? <RoomMessages target={target} /> : <RoomPlaceholder />}</div>
       {isOpen && (
-        <div className="room-foot">
+        <footer className={styles.foot}>
+          <LinkNotice error={linkError} close={() => setLinkError(undefined)} />
           <KeyNotice showMembers={() => setPanel({ kind: 'members' })} />
           <RoomStatus slug={slug} />
           <RoomComposer thread={null} />
-        </div>
+        </footer>
       )}
       {isOpen && panel && (
         <Suspense>
           {panel.kind === 'members' && <MembersPanel present={present} close={close} />}
-          {panel.kind === 'thread' && <ThreadPanel id={panel.id} close={close} />}
-          {panel.kind === 'search' && <SearchPanel choose={(id) => setChosenHit({ id })} close={close} />}
+          {panel.kind === 'thread' && <ThreadPanel id={panel.id} target={panel.target} close={close} />}
+          {panel.kind === 'search' && <SearchPanel choose={(id) => setTarget({ id, thread: null })} close={close} />}
         </Suspense>
       )}
-    </main>
+    </Page>
+  )
+}
+
+/** Says why the message that the address leads to is not shown. */
+function LinkNotice({ error, close }: { error: unknown; close: () => void }) {
+  if (error === undefined) return null
+  const isGone = error instanceof SvcError && error.status === 404
+  return (
+    <Notice kind="warning" layout="row" role="alert">
+      <span>{isGone ? t('app.rooms.linkGone') : describeError(error)}</span>
+      <IconButton icon="close" label={t('app.close')} onClick={close} />
+    </Notice>
   )
 }
 
@@ -99,10 +134,10 @@ function RoomStatus({ slug }: { slug: string }) {
     if (isRekeying) return t('app.rooms.newKeys')
     if (writers.length === 0) return ''
     if (writers.length > MAX_NAMED) return t('app.rooms.manyType')
-    return t('app.rooms.types', { count: writers.length, names: writers.map(getMemberName).join(', ') })
+    return t('app.rooms.types', { count: writers.length, names: formatNames(writers.map(getMemberName)) })
   }
   return (
-    <p className="standing hint" role="status">
+    <p className={styles.status} role="status">
       {describeStatus()}
     </p>
   )
@@ -129,16 +164,15 @@ function RoomHead({ present, show }: RoomHeadProps) {
   usePageTitle(name)
   return (
     <PageHead>
-      {room?.avatar && <img className="room-picture" src={`/proxy/storage/${room.avatar}`} alt="" />}
-      <div className="room-title">
+      <RoomPicture avatar={room?.avatar} />
+      <div className={styles.title}>
         <h1 dir="auto">{name}</h1>
         {isOpen && description && (
-          <p className="hint" dir="auto" title={description}>
+          <p className={styles.description} dir="auto" title={description}>
             {description}
           </p>
         )}
       </div>
-      {phase === 'ended' && <Link to="/rooms">{t('app.rooms')}</Link>}
       {isOpen && room && (
         <>
           <PresentCount present={present} />
@@ -155,7 +189,7 @@ function PresentCount({ present }: { present: ReadonlySet<string> | undefined })
   const members = useRoomView((view) => view.members)
   const people = listPeople(members).filter((member) => present?.has(getRelatedId(member, 'user') ?? ''))
   return people.length > 1 ? (
-    <span className="hint here-count" title={people.map(getMemberName).join(', ')}>
+    <span className={styles.presence} title={people.map(getMemberName).join(', ')}>
       {t('app.rooms.here', { count: people.length })}
     </span>
   ) : null
@@ -173,7 +207,7 @@ function RoomMenu({ room }: { room: Room }) {
   const close = () => setDialog(undefined)
   const notices = nextLevels[level].map(
     (next): MenuEntry => ({
-      icon: next === 'off' ? 'mute' : 'speak',
+      icon: next === 'off' ? 'mute' : 'bell',
       label: t(next === 'on' && level === 'text' ? 'app.rooms.noticesPlain' : levelLabels[next]),
       choose: () => void chooseLevel(next),
     }),
@@ -231,7 +265,15 @@ function RoomPlaceholder() {
   const phase = useRoomView((view) => view.phase)
   const error = useRoomView((view) => view.error)
   const isOnline = useIsOnline()
-  if (phase === 'failed') return <ErrorMessage error={error} className="notice wrong" />
-  if (phase === 'ended') return <p className="empty ended">{t('app.rooms.ended')}</p>
-  return <p className="hint opening">{t(isOnline ? 'page.working' : 'app.rooms.offlineOpening')}</p>
+  if (phase === 'failed') return <PageError error={error} />
+  if (phase === 'ended')
+    return (
+      <PagePlaceholder>
+        <p>{t('app.rooms.ended')}</p>
+        <Link to="/rooms" className={getButtonClass('primary')}>
+          {t('app.rooms.own')}
+        </Link>
+      </PagePlaceholder>
+    )
+  return <p className={joinClasses('hint', styles.wait)}>{t(isOnline ? 'page.working' : 'app.rooms.offlineOpening')}</p>
 }

@@ -4,6 +4,7 @@ import type { SearchHit, SearchReach } from '../shared/conversation/search-worke
 import { TextSearch } from '../shared/conversation/text-search.ts'
 import { Listeners } from '../shared/listeners.ts'
 import { findExcerpt } from '../shared/text/excerpt.ts'
+import { buildWordPattern } from '../shared/text/word-pattern.ts'
 import { asPage, type Room, type StoredRoomMessage } from './room.ts'
 import { MessageOpener, type RoomMessage } from './room-message.ts'
 
@@ -134,8 +135,10 @@ const MAX_HITS = 100
 /** Finds the loaded messages with these words. */
 export function findHits(messages: Iterable<RoomMessage>, words: string): RoomHit[] {
   const hits: RoomHit[] = []
+  const pattern = buildWordPattern(words)
+  if (!pattern) return hits
   for (const message of messages) {
-    const excerpt = findExcerpt(message.text, words)
+    const excerpt = findExcerpt(message.text, pattern)
     if (excerpt) hits.push({ place: toFound(message), excerpt })
   }
   return takeNewest(hits)

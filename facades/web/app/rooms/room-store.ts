@@ -1,13 +1,13 @@
 import { SvcError } from '../../../client/index.ts'
-import { type Change, follow, type LiveStream, roomStream } from '../../../client/live/index.ts'
+import { type Change, roomStream } from '../../../client/live/index.ts'
 import { openRoomText, type RoomKeys, roomAiKey } from '../../browser/crypto.ts'
-import { api, queryClient } from '../shared/api/client.ts'
+import { api } from '../shared/api/client.ts'
 import { getRelatedId } from '../shared/api/related.ts'
-import { setSessionEnded } from '../shared/api/session-end.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
 import { Listeners } from '../shared/listeners.ts'
+import { followAgain } from '../shared/live.ts'
 import { OwnChanges } from '../shared/own-changes.ts'
-import { confirmPerson, type Session } from '../shared/session.tsx'
+import type { Session } from '../shared/session.tsx'
 import { type CheckedKey, getKeyring, type Keyring } from './keyring.ts'
 import { MessageSender, Outbox, type OutgoingMessage } from './message-sender.ts'
 import {
@@ -16,12 +16,16 @@ import {
   getOwnId,
   getSalts,
   type Member,
+  type MemberEvent,
   type Room,
+  type StoredReactions,
   type StoredRoomMessage,
 } from './room.ts'
 import { RoomHistory, type ShownMessages } from './room-history.ts'
 import { RoomMembers } from './room-members.ts'
 import { MessageOpener } from './room-message.ts'
+import { type Reactions, RoomReactions } from './room-reactions.ts'
+import { refreshRooms, refreshUnreadCounts } from './rooms.ts'
 import { createSocketTransport } from './socket.ts'
 import { StreamingAnswers } from './streaming-answers.ts'
 
@@ -31,6 +35,12 @@ const RETRY_MS = 3000
 
 /** The kinds of changes of messages. A deleted message is updated, as its place stays. */
 const [CREATED, UPDATED] = ['room-messages.created', 'room-messages.updated']
+
+/** The types whose changes are read by their subjects. */
+const NAMED_TYPES = ['room-members', 'room-reactions']
+/** The kinds of changes that begin or end a membership, and what is read after them. */
+const MEMBERSHIP_CHANGES = ['room-members.created', 'room-members.deleted']
+const MEMBER_EVENTS = 'member events'
 
 /** The state of a room. It is a new object after each change. */
 export interface RoomView extends ShownMessages {
@@ -43,6 +53,9 @@ export interface RoomView extends ShownMessages {
   untrustedKeys: readonly CheckedKey[]
   /** The membership of the person. */
   ownMember: Member | undefined
+  reactions: Reactions
+  /** People joining, leaving and being removed, the oldest first. */
+  memberEvents: readonly MemberEvent[]
   outgoing: readonly OutgoingMessage[]
   hasEarlier: boolean
   disclosures: readonly Disclosure[]
@@ -54,6 +67,8 @@ export interface RoomView extends ShownMessages {
   systemPrompt: string | undefined
   /** The id of the last message that was read when the room was opened. */
   readUpToAtOpening: number
+  /** True once the person has marked messages as unread, which then stay so while the room is open. */
+  keepsUnread: boolean
 }
 
 const initialView: RoomView = {
@@ -65,6 +80,8 @@ const initialView: RoomView = {
   ownMember: undefined,
   messages: [],
   byId: new Map(),
+  reactions: new Map(),
+  memberEvents: [],
   outgoing: [],
   hasEarlier: false,
   disclosures: [],
@@ -72,10 +89,8 @@ const initialView: RoomView = {
   description: '',
   systemPrompt: '',
   readUpToAtOpening: 0,
+  keepsUnread: false,
 }
-
-/** The codes of a stream whose session has ended, which the room outlasts. */
-const sessionEndCodes: ReadonlySet<string> = new Set(['signed_out', 'invalid_token'])
 
 /** Loads a room, decrypts it, follows its changes and sends messages. */
 export class RoomStore {
@@ -86,8 +101,13 @@ export class RoomStore {
   readonly #listeners = new Listeners()
   readonly #history: RoomHistory
   readonly #members: RoomMembers
+  readonly #reactions: RoomReactions
   /** The changes that are still to be read, no more often than the room is rendered. */
   readonly #changes = new ChangeQueue<string>((changes) => this.#readChanges([...changes]), SHOW_MS)
+  /** The messages that came with these changes, by id. */
+  readonly #records = new Map<string, StoredRoomMessage>()
+  /** The reactions that came with changes, by the id of their message. */
+  readonly #reactionRecords = new Map<string, StoredReactions>()
   /** The messages that this page edits or deletes. */
   readonly #ownChanges = new OwnChanges()
   readonly #streamingAnswers = new StreamingAnswers((sealed) => this.#opener.openProgress(sealed, this.#view.keys))
@@ -95,7 +115,6 @@ export class RoomStore {
   /** Sends messages; undefined until the room is found. */
   sender: MessageSender | undefined
   #view = initialView
-  #live: LiveStream | undefined
   #timers = new Map<string, ReturnType<typeof setTimeout>>()
   #shownAt = 0
   #rotation: Promise<void> | undefined
@@ -106,9 +125,11 @@ export class RoomStore {
     this.#slug = slug
     this.#opener = new MessageOpener(slug, getSalts(session))
     this.#members = new RoomMembers(getOwnId(session))
+    this.#reactions = new RoomReactions({ getCurrent: () => this.#view, refreshKeys: () => this.refreshKeys() })
     this.#history = new RoomHistory({
       opener: this.#opener,
       getCurrent: () => this.#view,
+      getMemberName: (id) => this.#getMemberName(id),
       onStored: (clientId) => this.sender?.forget(clientId),
     })
   }
@@ -133,21 +154,15 @@ export class RoomStore {
 
   #follow(id: string): void {
     const { transport, changesSince } = roomStream({ url: location.origin }, id)
-    this.#live = follow({
+    void followAgain({
       transport: createSocketTransport(this.#session.connection, `private-Rooms.${this.#slug}`, transport),
       changesSince,
       read: (signal) => this.#read(id, signal),
       apply: (change) => this.#markChanged(change),
       passed: (event) => this.#streamingAnswers.apply(event, () => this.#show()),
-      ended: ({ code }) => (sessionEndCodes.has(code) ? void this.#handleSessionEnd(id) : this.#endRoom()),
+      ended: () => this.#endRoom(),
+      signal: this.#stopped.signal,
     })
-  }
-
-  /** Follows again if the session has only got another id. Otherwise the next session opens the room again. */
-  async #handleSessionEnd(id: string): Promise<void> {
-    const isSignedIn = await confirmPerson(this.#session.connection.userinfo?.id).catch(() => true)
-    if (isSignedIn) this.#schedule('follow', RETRY_MS, () => this.#follow(id))
-    else setSessionEnded(true)
   }
 
   #createSender(room: string): MessageSender {
@@ -163,7 +178,6 @@ export class RoomStore {
 
   stop(): void {
     this.#stopped.abort()
-    this.#live?.stop()
     this.#changes.stop()
     this.sender?.stop()
     for (const timer of this.#timers.values()) clearTimeout(timer)
@@ -172,19 +186,28 @@ export class RoomStore {
   /** Loads the page before the oldest message. */
   async loadEarlier(): Promise<void> {
     await this.#history.readEarlier()
+    await this.#reactions.readMissing(this.#history.ids)
     this.#show(true)
   }
 
   /** Loads back to a message, but at most so many messages and only while the room is open. */
   async loadBackTo(id: number, maxMessages = Number.POSITIVE_INFINITY): Promise<void> {
     await this.#history.readBackTo(id, maxMessages, this.#stopped.signal)
+    await this.#reactions.readMissing(this.#history.ids)
     this.#show(true)
   }
 
   /** Loads the replies to a message. */
   async loadThread(id: string): Promise<void> {
     await this.#history.readReplies(id)
+    await this.#reactions.readMissing(this.#history.ids)
     this.#show()
+  }
+
+  /** Adds a reaction of the person to a message, or removes it. */
+  async toggleReaction(message: string, emoji: string): Promise<void> {
+    await this.#reactions.toggle(message, emoji, this.#members.ownMember?.id)
+    this.#show(true)
   }
 
   /** Resolves with the id of a message once it is stored, or with undefined if it could not be sent. */
@@ -213,18 +236,47 @@ export class RoomStore {
 
   /** Adds a message of the person. It is only read if it has files, which the service does not return. */
   async #addReturned(stored: StoredRoomMessage, hasFiles: boolean): Promise<void> {
-    const { displayName, username } = this.#members.ownMember ?? {}
+    // Whoever answers has read.
+    this.#view = { ...this.#view, keepsUnread: false }
+    // The result is newer.
+    this.#records.delete(stored.id)
     if (hasFiles && !this.#history.has(stored.id)) await this.#history.readChanged([stored.id])
-    else await this.#history.addReturned(stored, displayName ?? username ?? '')
+    else await this.#history.add([stored])
+  }
+
+  #getMemberName(id: string): string {
+    const { displayName, username } = this.#members.byId.get(id) ?? {}
+    return displayName ?? username ?? ''
   }
 
   /** Marks all loaded messages as read. */
   async markRead(): Promise<void> {
     const { room } = this.#view
     const last = this.#history.newestId
-    if (!room || last <= this.#readUpTo()) return
+    if (!room || this.#view.keepsUnread || last <= this.#readUpTo()) return
     await api.rooms.markRead.mutate({ id: room.id, upTo: `${last}` })
-    await queryClient.invalidateQueries({ queryKey: ['rooms'] })
+    await refreshUnreadCounts()
+  }
+
+  /** Marks a message and all later ones as unread, on all browsers of the person. */
+  async markUnread(id: string): Promise<void> {
+    const { room, readUpToAtOpening, keepsUnread } = this.#view
+    if (!room) return
+    this.#update({ readUpToAtOpening: Number(id) - 1, keepsUnread: true })
+    try {
+      await api.rooms.markUnread.mutate({ id: room.id, from: id })
+    } catch (error) {
+      this.#update({ readUpToAtOpening, keepsUnread })
+      throw error
+    }
+    await refreshUnreadCounts()
+  }
+
+  /** Follows the read mark of the person, which may have moved here or in another browser, in either direction. */
+  #followReadMark(before: number): void {
+    const readUpTo = this.#readUpTo()
+    if (readUpTo < before) this.#view = { ...this.#view, readUpToAtOpening: readUpTo, keepsUnread: true }
+    else if (readUpTo > before) this.#view = { ...this.#view, keepsUnread: false }
   }
 
   /** Derives the AI key, which a question to a model includes. */
@@ -238,9 +290,18 @@ export class RoomStore {
   /** Reads everything again and replaces the known state, which stays until then. */
   async #read(id: string, signal: AbortSignal): Promise<void> {
     this.#ownChanges.forget()
-    await Promise.all([this.#readRoom(signal, id), this.#members.readAll(id), this.#readDisclosures(id)])
+    const readUpTo = this.#readUpTo()
+    await Promise.all([
+      this.#readRoom(signal, id),
+      this.#members.readAll(id),
+      this.#readMemberEvents(id),
+      this.#readDisclosures(id),
+    ])
     await this.#history.readAgain()
+    this.#reactions.forget()
+    await this.#reactions.readMissing(this.#history.ids)
     if (this.#view.phase === 'opening') this.#view = { ...this.#view, readUpToAtOpening: this.#readUpTo() }
+    else this.#followReadMark(readUpTo)
     this.#update({ phase: 'open', error: undefined })
     void this.sender?.resume()
   }
@@ -255,6 +316,7 @@ export class RoomStore {
     )
     this.#view = { ...this.#view, room, keys, description, systemPrompt }
     await this.#history.reopenUnreadable()
+    await this.#reactions.reopen()
     // Without the key of the room this browser neither gives it to anybody nor tests a proof.
     if (!keys.has(room.keyEpoch)) return
     if (room.rekeyRequired && canWrite(room)) this.#rotation ??= this.#rotateKey(room)
@@ -293,6 +355,11 @@ export class RoomStore {
     this.#show()
   }
 
+  async #readMemberEvents(room: string): Promise<void> {
+    const memberEvents = await api.roomMembers.events.query({ room })
+    this.#view = { ...this.#view, memberEvents }
+  }
+
   async #readDisclosures(id: string): Promise<void> {
     const { meta } = await api.rooms.disclosures.query({ id })
     this.#view = { ...this.#view, disclosures: meta.disclosures }
@@ -300,11 +367,25 @@ export class RoomStore {
     this.#streamingAnswers.retain(new Set(running.map((each) => each.id)))
   }
 
-  #markChanged({ kind, subject }: Change): void {
+  #markChanged(change: Change): void {
+    const { kind, subject } = change
     const [type = ''] = kind.split('.')
-    if (type === 'room-messages') {
-      if (kind === CREATED || !this.#ownChanges.take(subject)) this.#changes.add(`${kind}/${subject}`)
-    } else this.#changes.add(type === 'room-members' ? `${type}/${subject}` : type)
+    if (type === 'room-messages') this.#markMessageChanged(change)
+    else this.#changes.add(NAMED_TYPES.includes(type) ? `${type}/${subject}` : type)
+    if (type === 'room-reactions') this.#keepReactions(change)
+    if (MEMBERSHIP_CHANGES.includes(kind) && !subject.startsWith('invitation-')) this.#changes.add(MEMBER_EVENTS)
+  }
+
+  #keepReactions({ subject, record }: Change): void {
+    if (record) this.#reactionRecords.set(subject, record as StoredReactions)
+    else this.#reactionRecords.delete(subject)
+  }
+
+  #markMessageChanged({ kind, subject, record }: Change): void {
+    if (kind !== CREATED && this.#ownChanges.take(subject)) return
+    if (record) this.#records.set(subject, record as StoredRoomMessage)
+    else this.#records.delete(subject)
+    this.#changes.add(`${kind}/${subject}`)
   }
 
   async #readChanges(changes: readonly string[]): Promise<void> {
@@ -329,19 +410,33 @@ export class RoomStore {
     const changedMembers = listIds('room-members')
     const isOwnRole = changedMembers.includes(this.#members.ownMember?.id ?? '')
     if (changes.includes('rooms') || isOwnRole) await this.#readRoom(this.#stopped.signal)
+    const messages = [...new Set([...created, ...listIds(UPDATED)])]
+    const readUpTo = this.#readUpTo()
     await Promise.all([
-      this.#history.readChanged([...new Set([...created, ...listIds(UPDATED)])]),
+      this.#history.readChanged(messages.filter((id) => !this.#records.has(id))),
       this.#members.readChanged(room.id, changedMembers),
+      changes.includes(MEMBER_EVENTS) && this.#readMemberEvents(room.id),
       changes.includes('room-disclosures') && this.#readDisclosures(room.id),
     ])
+    this.#followReadMark(readUpTo)
+    await this.#history.add(messages.flatMap((id) => this.#records.get(id) ?? []))
+    for (const id of [...listIds(CREATED), ...messages]) this.#records.delete(id)
+    await this.#readReactions(listIds('room-reactions'))
     const isBehind = this.#history.some((each) => each.keyEpoch > room.keyEpoch && each.unreadable !== undefined)
     if (isBehind) await this.#readRoom(this.#stopped.signal)
   }
 
+  async #readReactions(messages: readonly string[]): Promise<void> {
+    await this.#reactions.add(messages.flatMap((id) => this.#reactionRecords.get(id) ?? []))
+    await this.#reactions.read(messages.filter((id) => !this.#reactionRecords.has(id)))
+    for (const id of messages) this.#reactionRecords.delete(id)
+  }
+
   #endRoom(): void {
     this.#history.forget()
+    this.#reactions.forget()
     this.#update({ phase: 'ended' })
-    void queryClient.invalidateQueries({ queryKey: ['rooms'] })
+    void refreshRooms()
   }
 
   #readUpTo(): number {
@@ -374,6 +469,7 @@ export class RoomStore {
       ...this.#view,
       ...this.#history.shown,
       members: this.#members.byId,
+      reactions: this.#reactions.opened,
       ownMember: this.#members.ownMember,
       streamingAnswers: this.#streamingAnswers.answers,
       outgoing: this.sender?.outgoing ?? [],

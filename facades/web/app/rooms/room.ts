@@ -8,6 +8,8 @@ export type Room = Result<Client['rooms']['get']['query']>
 export type Member = Result<Client['roomMembers']['get']['query']>
 export type StoredRoomMessage = Result<Client['roomMessages']['get']['query']>
 export type RoomFile = Result<Client['attachments']['get']['query']>
+export type MemberEvent = Result<Client['roomMembers']['events']['query']>[number]
+export type StoredReactions = Result<Client['roomReactions']['list']['query']>[number]
 export type Disclosure = Result<Client['rooms']['disclosures']['query']>['meta']['disclosures'][number]
 export const roles = ['admin', 'editor', 'viewer'] as const
 export type Role = (typeof roles)[number]
@@ -29,7 +31,12 @@ interface AiConfig {
   handle?: string
 }
 
-/** Returns the word after `@` that addresses a model. */
+const { brand = '' } = document.documentElement.dataset
+
+/** Returns the words after `@` that address a model: the one that is suggested, and the brand of the service. */
+export const getAiHandles = (session: Session): readonly string[] => [getAiHandle(session), brand]
+
+/** Returns the word after `@` that is suggested to address a model. */
 export const getAiHandle = ({ connection }: Session): string =>
   (((connection.configs['ai'] ?? {}) as AiConfig).handle ?? '').replace(/^@/, '')
 

@@ -1,6 +1,7 @@
 import { t } from '../shared/text/labels.ts'
+import { joinClasses } from '../shared/ui/class-names.ts'
 import { countUnread, useRooms } from './rooms.ts'
-import './rooms.css'
+import styles from './rooms-count.module.css'
 
 /** Shows the number of unread messages in all rooms. */
 export function RoomsCount() {
@@ -19,7 +20,7 @@ interface CountProps {
 /** A number; nothing is shown for zero. */
 export const Count = ({ label, count, isMention = false }: CountProps) =>
   count > 0 && (
-    <span className={isMention ? 'count mention' : 'count'} title={label}>
+    <span className={joinClasses(styles.count, isMention && styles.mention)} title={label}>
       <span aria-hidden="true">
         {isMention && '@'}
         {count >= COUNT_LIMIT ? `${COUNT_LIMIT - 1}+` : count}

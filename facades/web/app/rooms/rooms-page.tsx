@@ -1,9 +1,14 @@
+import { lazy, Suspense, useState } from 'react'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
+import { Button } from '../shared/ui/button.tsx'
+import { Lead, Page, PagePlaceholder } from '../shared/ui/page.tsx'
 import { PageHead, usePageTitle } from '../shared/ui/page-head.tsx'
+import { useIsNarrow } from '../shared/ui/sidebar-state.ts'
 import { getKeyring } from './keyring.ts'
 import { useInvitations, useRooms } from './rooms.ts'
-import './rooms.css'
+
+const NewRoomDialog = lazy(async () => ({ default: (await import('./new-room-dialog.tsx')).NewRoomDialog }))
 
 /** Explains rooms while none is chosen. */
 export function RoomsPage() {
@@ -13,16 +18,39 @@ export function RoomsPage() {
   const { data: rooms } = useRooms()
   const { data: invitations = [] } = useInvitations()
   return (
-    <main id="main" className="chat room-page">
+    <Page>
       <PageHead>
         <h1>{t('app.rooms')}</h1>
       </PageHead>
-      <div className="empty rooms-empty">
-        <p>{t(rooms?.length === 0 ? 'app.rooms.about' : 'app.rooms.choose')}</p>
+      <PagePlaceholder>
+        {rooms?.length === 0 ? <NoRooms /> : <p>{t('app.rooms.choose')}</p>}
         {invitations.length > 0 && (
           <p className="hint">{t('app.invitations.waiting', { count: invitations.length })}</p>
         )}
-      </div>
-    </main>
+      </PagePlaceholder>
+    </Page>
+  )
+}
+
+/** Explains what a room is. Where the sidebar is closed, its button stands here as well. */
+function NoRooms() {
+  const [isCreating, setCreating] = useState(false)
+  const isNarrow = useIsNarrow()
+  const close = () => setCreating(false)
+  return (
+    <>
+      <Lead>{t('app.rooms.none')}</Lead>
+      <p>{t('app.rooms.about')}</p>
+      {isNarrow && (
+        <Button kind="primary" onClick={() => setCreating(true)}>
+          {t('app.rooms.new')}
+        </Button>
+      )}
+      {isCreating && (
+        <Suspense>
+          <NewRoomDialog close={close} onChoose={close} />
+        </Suspense>
+      )}
+    </>
   )
 }

@@ -36,6 +36,28 @@ export const useInvitations = () =>
 
 export const refreshRooms = () => queryClient.invalidateQueries({ queryKey: [LISTS_KEY] })
 
+/** Returns a room of the list, if that has been read. */
+export const findListedRoom = (slug: string): Room | undefined =>
+  queryClient.getQueryData(roomsQuery.queryKey)?.find((each) => each.slug === slug)
+
+/** Reads who wrote a message, which names its author by id. Every member is read once. */
+export const readAuthor = (id: string): Promise<Member> =>
+  queryClient.fetchQuery({
+    queryKey: ['room member', id],
+    queryFn: () => api.roomMembers.get.query({ id }),
+    staleTime: Number.POSITIVE_INFINITY,
+  })
+
+/** Reads the rooms again with their numbers of unread messages, but neither their last messages nor the invitations. */
+export const refreshUnreadCounts = () => queryClient.invalidateQueries({ queryKey: roomsQuery.queryKey })
+
+/** Shows the last message of a room in the list. */
+export const showLastMessage = (session: Session, { id }: Room, message: LastMessage): void =>
+  void queryClient.setQueryData<ReadonlyMap<string, LastMessage>>(
+    getLastMessagesKey(session),
+    (last) => last && new Map(last).set(id, message),
+  )
+
 export interface NewRoom {
   name: string
   description: string
@@ -104,6 +126,12 @@ export async function arrangeRoom({ id }: Pick<Room, 'id'>, arrangement: Arrange
   await refreshRooms()
 }
 
+/** Marks the last message of somebody else as unread, on all devices of the person. */
+export async function markUnread({ id }: Pick<Room, 'id'>): Promise<void> {
+  await api.rooms.markUnread.mutate({ id })
+  await refreshUnreadCounts()
+}
+
 /** Counts the unread messages in rooms that are neither muted nor archived. */
 export const countUnread = (rooms: readonly Room[]): number =>
   rooms.reduce((sum, room) => sum + (room.isMuted || room.isArchived ? 0 : (room.unreadCount ?? 0)), 0)
@@ -116,10 +144,12 @@ export interface LastMessage {
   createdAt: string
 }
 
+const getLastMessagesKey = (session: Session) => [LISTS_KEY, 'last', session.connection.userinfo?.id]
+
 /** Reads and decrypts the last message of each room, by room id. */
 export const useLastMessages = (session: Session, rooms: readonly Room[] | undefined) =>
   useQuery({
-    queryKey: [LISTS_KEY, 'last', session.connection.userinfo?.id],
+    queryKey: getLastMessagesKey(session),
     queryFn: ({ signal }) => readLastMessages(session, rooms ?? [], signal),
     enabled: rooms !== undefined && !session.isLocked,
     placeholderData: keepPreviousData,
@@ -127,7 +157,11 @@ export const useLastMessages = (session: Session, rooms: readonly Room[] | undef
     gcTime: 60_000,
   })
 
-async function readLastMessages(session: Session, rooms: readonly Room[], signal: AbortSignal) {
+async function readLastMessages(
+  session: Session,
+  rooms: readonly Room[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, LastMessage>> {
   const byId = new Map(rooms.map((room) => [room.id, room]))
   const stored = await api.rooms.lastMessages.query(undefined, { signal })
   const entries = await Promise.all(

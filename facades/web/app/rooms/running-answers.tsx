@@ -1,10 +1,14 @@
 import { useState } from 'react'
 import { api } from '../shared/api/client.ts'
-import { MessageText, MessageView } from '../shared/conversation/message-view.tsx'
-import { ToolSteps } from '../shared/conversation/tool-steps.tsx'
+import { AnswerParts } from '../shared/conversation/answer-parts.tsx'
+import { MessageView } from '../shared/conversation/message-view.tsx'
 import { hasLabel, t } from '../shared/text/labels.ts'
+import { Avatar } from '../shared/ui/avatar.tsx'
+import { Button } from '../shared/ui/button.tsx'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
+import { Notice } from '../shared/ui/notice.tsx'
 import { SourceBoundary } from '../shared/ui/source-boundary.tsx'
+import styles from './message-item.module.css'
 import type { Disclosure } from './room.ts'
 import { getOwnId } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
@@ -43,23 +47,19 @@ function RunningAnswer({ disclosure }: { disclosure: Disclosure }) {
   const canStop = isAsker || room?.role === 'admin'
   const stop = () => api.rooms.cancelAnswer.mutate({ id: room?.id ?? '', disclosure: id }).catch(setError)
   return (
-    <MessageView className="room-message running" name={model} facts={null} isBusy>
+    <MessageView className={styles.message} name={model} facts={null} isBusy>
+      <Avatar name="" icon="sparkle" className={styles.avatar} />
       {answer && (
         <div dir="auto">
           <SourceBoundary source={answer.text}>
-            <ToolSteps tools={answer.tools} isStreaming={isAsker} />
-            <MessageText text={answer.text} isStreaming />
+            <AnswerParts answer={answer} isStreaming canApprove={isAsker} />
           </SourceBoundary>
         </div>
       )}
       <p className="hint" role="status">
         {t('app.rooms.answering', { asker: getAskerName(disclosure, members) })}
       </p>
-      {canStop && (
-        <button type="button" className="quiet-button" onClick={() => void stop()}>
-          {t('app.composer.stop')}
-        </button>
-      )}
+      {canStop && <Button onClick={() => void stop()}>{t('app.composer.stop')}</Button>}
       <ErrorMessage error={error} />
     </MessageView>
   )
@@ -69,8 +69,8 @@ function FailedAnswer({ disclosure: { model, error } }: { disclosure: Disclosure
   const { getModelName } = useRoom()
   const key = `app.error.${error}`
   return (
-    <p className="notice wrong" role="alert">
+    <Notice kind="error" role="alert">
       {t('app.rooms.answerFailed', { model: getModelName(model) })} {hasLabel(key) ? t(key) : ''}
-    </p>
+    </Notice>
   )
 }

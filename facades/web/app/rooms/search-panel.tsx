@@ -3,13 +3,16 @@ import { ExcerptText } from '../shared/conversation/excerpt-text.tsx'
 import { useTextHits } from '../shared/conversation/use-text-hits.ts'
 import { formatTimestamp } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
+import { Button } from '../shared/ui/button.tsx'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
+import { Input } from '../shared/ui/input.tsx'
 import { SourceBoundary } from '../shared/ui/source-boundary.tsx'
 import { useAuthorName } from './message-item.tsx'
 import { getSalts } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
 import { findHits, type RoomHit, type SearchState, takeNewest } from './room-search.ts'
-import { SidePanel } from './side-panel.tsx'
+import styles from './search-panel.module.css'
+import { PanelBody, SidePanel } from './side-panel.tsx'
 
 interface SearchPanelProps {
   choose: (id: string) => void
@@ -24,11 +27,9 @@ export function SearchPanel({ choose, close }: SearchPanelProps) {
   const hits = useHits(words, state)
   return (
     <SidePanel title={t('app.rooms.search')} close={close}>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard. */}
-      <div className="panel-body" tabIndex={0}>
-        <input
+      <PanelBody>
+        <Input
           type="search"
-          className="text-field"
           value={text}
           maxLength={200}
           aria-label={t('app.rooms.search')}
@@ -36,14 +37,14 @@ export function SearchPanel({ choose, close }: SearchPanelProps) {
           onChange={({ target }) => setText(target.value)}
         />
         <SearchReach state={state} hasFound={words === '' || hits.length > 0} />
-        <ul className="hits">
+        <ul className={styles.hits}>
           {hits.map((hit) => (
             <SourceBoundary key={hit.place.id} source={hit.excerpt.words}>
               <Hit hit={hit} choose={choose} />
             </SourceBoundary>
           ))}
         </ul>
-      </div>
+      </PanelBody>
     </SidePanel>
   )
 }
@@ -87,9 +88,9 @@ function SearchReach({ state: { phase, reach, error }, hasFound }: { state: Sear
       </p>
       {phase === 'failed' && <ErrorMessage error={error} />}
       {!isWhole && !reach.isFull && (
-        <button type="button" className="plain-button" onClick={isReading ? () => search.stopReading() : read}>
+        <Button kind="plain" onClick={isReading ? () => search.stopReading() : read}>
           {t(isReading ? 'app.composer.stop' : 'app.rooms.searchAll')}
-        </button>
+        </Button>
       )}
     </>
   )
@@ -99,8 +100,8 @@ function Hit({ hit: { place, excerpt }, choose }: { hit: RoomHit; choose: (id: s
   const getAuthorName = useAuthorName()
   return (
     <li>
-      <button type="button" onClick={() => choose(place.thread ?? place.id)}>
-        <span className="hint">
+      <button type="button" className={styles.hit} onClick={() => choose(place.thread ?? place.id)}>
+        <span className={styles.origin}>
           {getAuthorName(place)} · {formatTimestamp(new Date(place.createdAt))}
         </span>
         <span dir="auto">

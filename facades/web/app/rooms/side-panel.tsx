@@ -1,6 +1,7 @@
-import { type ReactNode, useEffect, useId, useRef } from 'react'
+import { type ComponentProps, type ReactNode, useEffect, useId, useRef } from 'react'
 import { t } from '../shared/text/labels.ts'
-import { IconButton } from '../shared/ui/icon.tsx'
+import { IconButton } from '../shared/ui/icon-button.tsx'
+import styles from './side-panel.module.css'
 
 /** A panel beside the room, or above it on narrow screens. It takes the focus, and returns it when it is closed. */
 export function SidePanel({ title, close, children }: { title: string; close: () => void; children: ReactNode }) {
@@ -16,7 +17,7 @@ export function SidePanel({ title, close, children }: { title: string; close: ()
   }, [])
   return (
     <aside
-      className="side-panel"
+      className={styles.panel}
       ref={panel}
       tabIndex={-1}
       aria-labelledby={id}
@@ -33,6 +34,12 @@ export function SidePanel({ title, close, children }: { title: string; close: ()
     </aside>
   )
 }
+
+/** The content of a panel, which scrolls. */
+export const PanelBody = (props: Omit<ComponentProps<'div'>, 'className' | 'tabIndex'>) => (
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard.
+  <div className={styles.body} tabIndex={0} {...props} />
+)
 
 /** On touch screens a focused field would open the on-screen keyboard. */
 const isMouse = matchMedia('(pointer: fine)')

@@ -1,11 +1,17 @@
 import type Pusher from 'pusher-js'
-import { overPusher, type PusherChannel, type PusherClient, type Transport } from '../../../client/live/index.ts'
+import {
+  overPusher,
+  type PusherChannel,
+  type PusherClient,
+  retryDelay,
+  type Transport,
+} from '../../../client/live/index.ts'
 import { api, type Connection } from '../shared/api/client.ts'
 
 /** Milliseconds without a connection after which the fallback transport is used. */
 const CONNECT_TIMEOUT_MS = 5000
-/** The shortest and the longest pause in milliseconds before a refused connection is made again. */
-const [MIN_RECONNECT_MS, MAX_RECONNECT_MS] = [3000, 60_000]
+/** Milliseconds after a refusal in which another one counts as repeated. */
+const REPEATED_MS = 120_000
 
 interface WebsocketConfig {
   key: string
@@ -71,13 +77,12 @@ async function connect({ key, host, port, forceTls, path }: WebsocketConfig): Pr
  * other closures. The page itself never disconnects.
  */
 function reconnectAfterRefusal(pusher: Pusher): void {
-  let pauseMs = MIN_RECONNECT_MS
-  let refusedAt = 0
+  let attempt = 0
+  let refusedAt = Number.NEGATIVE_INFINITY
   pusher.connection.bind('disconnected', () => {
-    const isRepeated = Date.now() - refusedAt < 2 * MAX_RECONNECT_MS
-    pauseMs = isRepeated ? Math.min(2 * pauseMs, MAX_RECONNECT_MS) : MIN_RECONNECT_MS
+    attempt = Date.now() - refusedAt < REPEATED_MS ? attempt + 1 : 1
     refusedAt = Date.now()
-    setTimeout(() => pusher.connect(), pauseMs)
+    setTimeout(() => pusher.connect(), retryDelay(attempt))
   })
 }
 

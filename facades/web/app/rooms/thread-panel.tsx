@@ -1,50 +1,60 @@
-import { useEffect, useRef, useState } from 'react'
+import { useEffect, useState } from 'react'
+import { Divider } from '../shared/conversation/divider.tsx'
+import { MessageLog, useFollowEnd } from '../shared/conversation/message-log.tsx'
 import { t } from '../shared/text/labels.ts'
-import { ErrorMessage } from '../shared/ui/error-message.tsx'
+import { ErrorNotice } from '../shared/ui/error-message.tsx'
 import { SourceBoundary } from '../shared/ui/source-boundary.tsx'
 import { findReplies } from './ask-model.ts'
+import type { TargetMessage } from './linked-message.ts'
 import { MessageItem, OutgoingItem } from './message-item.tsx'
 import { RoomComposer } from './room-composer.tsx'
 import { useRoom, useRoomView } from './room-context.ts'
 import { SidePanel } from './side-panel.tsx'
 
+interface ThreadPanelProps {
+  id: string
+  /** The reply that was chosen last. */
+  target?: TargetMessage | undefined
+  close: () => void
+}
+
 /** A message and its replies, beside the room. */
-export function ThreadPanel({ id, close }: { id: string; close: () => void }) {
+export function ThreadPanel({ id, target, close }: ThreadPanelProps) {
   const { store } = useRoom()
   const byId = useRoomView((view) => view.byId)
   const allOutgoing = useRoomView((view) => view.outgoing)
   const root = byId.get(id)
   const replies = findReplies(byId, id)
-  const end = useRef<HTMLDivElement>(null)
+  const follow = useFollowEnd({})
   const [error, setError] = useState<unknown>()
   useEffect(() => {
     setError(undefined)
     store.loadThread(id).catch(setError)
   }, [store, id])
   const outgoing = allOutgoing.filter(({ queued }) => queued.thread === id)
-  const count = replies.length + outgoing.length
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each new reply scrolls to the end.
+  const sent = outgoing.at(-1)?.queued.clientId
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the person's own reply leads to the end.
+  useEffect(follow.showEnd, [sent])
+  const isTargetShown = target !== undefined && byId.has(target.id)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each choice scrolls once.
   useEffect(() => {
-    end.current?.scrollIntoView({ block: 'end' })
-  }, [count])
+    if (!isTargetShown) return
+    follow.stopFollowing()
+    document.getElementById(`message-${target.id}`)?.scrollIntoView({ block: 'center' })
+  }, [target, isTargetShown])
   return (
     <SidePanel title={t('app.rooms.thread')} close={close}>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard. */}
-      <div className="panel-body" tabIndex={0} role="log" aria-live="off" aria-label={t('app.rooms.threadMessages')}>
+      <MessageLog label={t('app.rooms.threadMessages')} follow={follow} showNewest={follow.showEnd}>
         {root && (
           <SourceBoundary source={root.text}>
             <MessageItem message={root} isInThread />
           </SourceBoundary>
         )}
-        <ErrorMessage error={error} className="notice wrong" />
-        {replies.length > 0 && (
-          <p className="line">
-            <span>{t('app.rooms.replies', { count: replies.length })}</span>
-          </p>
-        )}
+        <ErrorNotice error={error} />
+        {replies.length > 0 && <Divider text={t('app.rooms.replies', { count: replies.length })} />}
         {replies.map((reply) => (
           <SourceBoundary key={reply.id} source={reply.text}>
-            <MessageItem message={reply} isInThread />
+            <MessageItem message={reply} isHighlighted={reply.id === target?.id} isInThread />
           </SourceBoundary>
         ))}
         {outgoing.map((each) => (
@@ -52,8 +62,7 @@ export function ThreadPanel({ id, close }: { id: string; close: () => void }) {
             <OutgoingItem message={each} />
           </SourceBoundary>
         ))}
-        <div ref={end} />
-      </div>
+      </MessageLog>
       <RoomComposer thread={id} key={id} />
     </SidePanel>
   )

@@ -2,7 +2,11 @@ import { useId, useState } from 'react'
 import { api } from '../shared/api/client.ts'
 import { useSession } from '../shared/session.tsx'
 import { appLocale, t } from '../shared/text/labels.ts'
-import { Outcome, SettingsSection, useAction } from './settings-form.tsx'
+import { listLanguages } from '../shared/text/languages.ts'
+import { Outcome, useAction } from '../shared/ui/action-form.tsx'
+import { Choice } from '../shared/ui/choice.tsx'
+import styles from './appearance-settings.module.css'
+import { SettingsSection } from './settings-section.tsx'
 
 /** Settings for the language and the color scheme. */
 export const AppearanceSettings = () => (
@@ -12,20 +16,18 @@ export const AppearanceSettings = () => (
   </>
 )
 
-interface Language {
-  lang: string
-  nameInLanguage: string
-}
-
 function LanguageChoice() {
   const { connection } = useSession()
   const { run, ...state } = useAction()
-  const languages = (connection.configs['locale']?.['available'] ?? []) as Language[]
   return (
     <SettingsSection title={t('app.settings.languageTitle')}>
       <ChoiceGroup
         label={t('app.settings.languageTitle')}
-        choices={languages.map(({ lang, nameInLanguage }) => ({ value: lang, text: nameInLanguage, lang }))}
+        choices={listLanguages(connection).map(({ lang, nameInLanguage }) => ({
+          value: lang,
+          text: nameInLanguage,
+          lang,
+        }))}
         selected={appLocale}
         choose={(lang) => run(() => changeLanguage(lang))}
       />
@@ -70,7 +72,7 @@ function SchemeChoice() {
   )
 }
 
-interface Choice {
+interface Option {
   value: string
   text: string
   /** The language of the text, if it differs from that of the page. */
@@ -79,7 +81,7 @@ interface Choice {
 
 interface ChoiceGroupProps {
   label: string
-  choices: readonly Choice[]
+  choices: readonly Option[]
   selected: string
   choose: (value: string) => unknown
 }
@@ -88,12 +90,17 @@ interface ChoiceGroupProps {
 function ChoiceGroup({ label, choices, selected, choose }: ChoiceGroupProps) {
   const name = useId()
   return (
-    <div role="radiogroup" aria-label={label} className="choices">
+    <div role="radiogroup" aria-label={label} className={styles.choices}>
       {choices.map(({ value, text, lang }) => (
-        <label key={value} lang={lang?.slice(0, 2)}>
-          <input type="radio" name={name} value={value} checked={value === selected} onChange={() => choose(value)} />{' '}
-          {text}
-        </label>
+        <Choice
+          key={value}
+          type="radio"
+          name={name}
+          value={value}
+          checked={value === selected}
+          onChange={() => choose(value)}
+          label={<span lang={lang?.slice(0, 2)}>{text}</span>}
+        />
       ))}
     </div>
   )

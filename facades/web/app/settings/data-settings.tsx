@@ -4,8 +4,12 @@ import { api, queryClient } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
 import { formatDateTime } from '../shared/text/formats.ts'
 import { language, t } from '../shared/text/labels.ts'
+import { Outcome, useAction } from '../shared/ui/action-form.tsx'
+import { Button, getButtonClass } from '../shared/ui/button.tsx'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
-import { Outcome, SettingsSection, useAction } from './settings-form.tsx'
+import { Toolbar } from '../shared/ui/toolbar.tsx'
+import { AccountRemoval } from './account-removal.tsx'
+import { SettingsSection } from './settings-section.tsx'
 
 const key = ['person-export']
 
@@ -15,8 +19,16 @@ type PersonExport = NonNullable<Awaited<ReturnType<typeof readCurrentExport>>>
 /** Milliseconds between two reads while an export is prepared. */
 const POLL_INTERVAL_MS = 2000
 
+/** The copy of the person's data, and the removal of the account. */
+export const DataSettings = () => (
+  <>
+    <DataCopy />
+    <AccountRemoval />
+  </>
+)
+
 /** Requests and downloads a copy of the person's data. */
-export function DataSettings() {
+function DataCopy() {
   const { data, error } = useQuery({
     queryKey: key,
     queryFn: ({ signal }) => readCurrentExport(signal),
@@ -28,29 +40,28 @@ export function DataSettings() {
     <SettingsSection title={t('app.settings.dataTitle')}>
       <p>{t('app.settings.dataIntro')}</p>
       <p className="hint">{t('app.settings.dataLimits')}</p>
-      {error ? (
+      {error && !data ? (
         <ErrorMessage error={error} />
       ) : (
         <div aria-busy={data === undefined} role="status">
           {data && <ExportState personExport={data} />}
         </div>
       )}
-      <p className="button-row">
+      <Toolbar>
         {data?.state === 'ready' && (
-          <a className="button" href={`/req/profile/export/${data.id}`} download>
+          <a className={getButtonClass('primary')} href={`/req/profile/export/${data.id}`} download>
             {t('app.settings.dataFetch')}
           </a>
         )}
         {/* A disabled button would lose the focus. */}
-        <button
-          type="button"
-          className={data?.state === 'ready' ? 'quiet-button' : 'button'}
+        <Button
+          kind={data?.state === 'ready' ? 'quiet' : 'primary'}
           aria-disabled={isWaiting || isBusy}
           onClick={() => isWaiting || run(requestExport)}
         >
           {t(data ? 'app.settings.dataAgain' : 'app.settings.dataRequest')}
-        </button>
-      </p>
+        </Button>
+      </Toolbar>
       <Outcome outcome={outcome} isWrong={isWrong} />
     </SettingsSection>
   )
@@ -75,7 +86,7 @@ function ExportState({
 }) {
   if (state === 'waiting') return <p>{t('app.settings.dataWaiting', { time: formatDateTime(requestedAt) })}</p>
   if (state === 'failed')
-    return <p className="wrong">{t('app.settings.dataFailed', { time: formatDateTime(endedAt ?? requestedAt) })}</p>
+    return <p className="error">{t('app.settings.dataFailed', { time: formatDateTime(endedAt ?? requestedAt) })}</p>
   return (
     <>
       <p>

@@ -1,8 +1,10 @@
 import { type ReactNode, useRef } from 'react'
 import { t } from '../shared/text/labels.ts'
+import { Outcome, useAction } from '../shared/ui/action-form.tsx'
 import { type Confirmation, ConfirmButton } from '../shared/ui/confirm-button.tsx'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
-import { Outcome, SettingsSection, useAction } from './settings-form.tsx'
+import styles from './item-list.module.css'
+import { SettingsSection } from './settings-section.tsx'
 
 interface Item {
   key: string | number
@@ -40,10 +42,10 @@ export function ItemList({ title, intro, items, error, none, removeText = '', ch
   return (
     <SettingsSection title={title} titleRef={titleRef}>
       <p>{intro}</p>
-      {error ? (
+      {error && !items ? (
         <ErrorMessage error={error} />
       ) : (
-        <ul className="settings-list" aria-label={title} aria-busy={items === undefined}>
+        <ul className={styles.items} aria-label={title} aria-busy={items === undefined}>
           {items?.length === 0 && <li>{none}</li>}
           {items?.map(({ key, name, details, remove, confirmation }) => (
             <li key={key}>
@@ -55,7 +57,6 @@ export function ItemList({ title, intro, items, error, none, removeText = '', ch
               </div>
               {remove && (
                 <ConfirmButton
-                  className="quiet-button"
                   label={t('app.settings.itemButton', { action: removeText, name })}
                   confirmation={confirmation}
                   act={() => removeItem(remove)}

@@ -3,31 +3,29 @@ import {
   deriveKeychainKey,
   faultTexts,
   findPasskeyFault,
-  fits,
-  type KeychainKey,
   makeBackup,
   makeWrapping,
-  type RightPasskey,
   rewrapEntries,
-  type Salts,
-  tryPasskey,
 } from '../../browser/crypto.ts'
 import { storeKey } from '../../browser/keystore.ts'
 import { api, type Connection } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
 import { getKeyOwner } from '../shared/conversation-key.ts'
+import { isStored, listKnownTexts, readKeyOwner, readPassphraseRules, verifyPassphrase } from '../shared/keychain.ts'
 import { announcePerson } from '../shared/person-change.ts'
 import { refreshSession, useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
-import { Field } from '../shared/ui/field.tsx'
+import { ActionForm, readField } from '../shared/ui/action-form.tsx'
+import { PassphraseField } from '../shared/ui/passphrase-field.tsx'
 import { Secret } from '../shared/ui/secret.tsx'
-import { readField, SettingsForm, SettingsSection } from './settings-form.tsx'
+import { SettingsSection } from './settings-section.tsx'
 
 /** Changes the passphrase that opens the keychain. */
 export function PassphraseForm() {
   const { connection } = useSession()
   const [code, setCode] = useState('')
-  const { isRestricted } = readRules(connection)
+  const { canPaste, isRestricted } = readPassphraseRules(connection)
+  const known = listKnownTexts(connection)
   const change = async (form: HTMLFormElement) => {
     setCode('')
     const [current, next] = [readField(form, 'currentPasskey'), readField(form, 'nextPasskey')]
@@ -39,25 +37,35 @@ export function PassphraseForm() {
   return (
     <SettingsSection title={t('app.settings.passphraseTitle')}>
       <p>{t('app.settings.passphraseIntro')}</p>
-      <SettingsForm
+      <ActionForm
         label={t('app.settings.passphraseTitle')}
         submitText={t('app.settings.passphraseChange')}
         submit={change}
         result={<RecoverySecret code={code} />}
       >
-        <PasskeyField
+        <PassphraseField
           label={t('app.settings.passphraseCurrent')}
           name="currentPasskey"
           autoComplete="current-password"
+          canPaste={canPaste}
         />
-        <PasskeyField
+        <PassphraseField
           label={t('app.settings.passphraseNew')}
           name="nextPasskey"
           autoComplete="new-password"
+          canPaste={canPaste}
+          explainsPasting={false}
           hint={t(isRestricted ? 'page.handshake.hint' : 'page.handshake.freeHint')}
+          rules={{ isRestricted, known }}
         />
-        <PasskeyField label={t('app.settings.passphraseRepeat')} name="repeatedPasskey" autoComplete="new-password" />
-      </SettingsForm>
+        <PassphraseField
+          label={t('app.settings.passphraseRepeat')}
+          name="repeatedPasskey"
+          autoComplete="new-password"
+          canPaste={canPaste}
+          explainsPasting={false}
+        />
+      </ActionForm>
     </SettingsSection>
   )
 }
@@ -75,19 +83,20 @@ export function RecoveryCode() {
   return (
     <SettingsSection title={t('app.settings.codeTitle')}>
       <p>{t('app.settings.codeIntro')}</p>
-      <SettingsForm
+      <ActionForm
         label={t('app.settings.codeTitle')}
         submitText={t('app.settings.codeMake')}
         submit={createCode}
         result={<RecoverySecret code={code} />}
       >
-        <PasskeyField
+        <PassphraseField
           label={t('page.handshake.passkey')}
           name="passkey"
           autoComplete="current-password"
           hint={t('page.passkey.what')}
+          canPaste={readPassphraseRules(connection).canPaste}
         />
-      </SettingsForm>
+      </ActionForm>
     </SettingsSection>
   )
 }
@@ -95,53 +104,13 @@ export function RecoveryCode() {
 const RecoverySecret = ({ code }: { code: string }) =>
   code !== '' && <Secret label={t('app.settings.codeTitle')} text={code} copyText={t('page.copy')} />
 
-interface PasskeyFieldProps {
-  label: string
-  name: string
-  autoComplete: string
-  hint?: string
-}
-
-function PasskeyField({ hint, ...props }: PasskeyFieldProps) {
-  const { canPaste } = readRules(useSession().connection)
-  // One sentence is enough for a form.
-  const pasteHint = canPaste || props.autoComplete === 'new-password' ? undefined : t('page.handshake.noPaste')
-  const hints = [hint, pasteHint].filter(Boolean).join(' ')
-  return (
-    <Field
-      {...props}
-      {...(hints !== '' && { hint: hints })}
-      type="password"
-      required
-      maxLength={1024}
-      ref={canPaste ? null : forbidPaste}
-    />
-  )
-}
-
-/** Prevents pasting, dropping and yanking into a field; password managers can still fill it. */
-function forbidPaste(field: HTMLInputElement): () => void {
-  const refuse = (event: InputEvent) => event.inputType.startsWith('insertFrom') && event.preventDefault()
-  // React's own `onBeforeInput` does not report pasting.
-  field.addEventListener('beforeinput', refuse)
-  return () => field.removeEventListener('beforeinput', refuse)
-}
-
-function readRules({ configs: { security } }: Connection) {
-  return {
-    canPaste: security?.['passkeyAllowPaste'] === true,
-    isRestricted: security?.['passkeyRestrictCharacters'] === true,
-    form: security?.['keychainForm'] === 'salted' ? ('salted' as const) : ('reference' as const),
-  }
-}
-
 /** Wraps the keychain and a new backup with another passphrase, in one request. Returns the new recovery code. */
 async function changePassphrase(connection: Connection, current: string, chosen: string): Promise<string> {
   const { userinfo, salts } = readKeyOwner(connection)
-  const { isRestricted, form } = readRules(connection)
+  const { isRestricted, form } = readPassphraseRules(connection)
   const right = await verifyPassphrase(connection, current)
-  const { username, email, name } = userinfo
-  const fault = findPasskeyFault(chosen, { isRestricted, known: [username, email, name, current] })
+  const { username } = userinfo
+  const fault = findPasskeyFault(chosen, { isRestricted, known: [...listKnownTexts(connection), current] })
   if (fault) throw new InputError(t(faultTexts[fault]))
   const { items } = await api.userKeychainValues.list.query({})
   const next = await deriveKeychainKey(chosen, makeWrapping(form), salts)
@@ -161,13 +130,6 @@ async function changePassphrase(connection: Connection, current: string, chosen:
   return backupCode
 }
 
-const isStored = async (key: KeychainKey) => fits(key, await readValidator())
-
-async function readValidator() {
-  const { publicKey, validator } = (await api.userKeychainValues.validator.query()).meta
-  return { publicKey: publicKey ?? '', validator }
-}
-
 /** Creates a recovery code, and encrypts a backup of the passphrase with it. */
 async function renewBackup(connection: Connection, typed: string): Promise<string> {
   const { userinfo, salts } = readKeyOwner(connection)
@@ -175,17 +137,4 @@ async function renewBackup(connection: Connection, typed: string): Promise<strin
   const { backupCode, passkeyBackup } = await makeBackup(passkey, userinfo.username, salts)
   await api.passkey.renewBackup.mutate(passkeyBackup)
   return backupCode
-}
-
-/** Throws if the passphrase does not open the keychain. */
-async function verifyPassphrase(connection: Connection, typed: string): Promise<RightPasskey> {
-  if (!crypto.subtle) throw new InputError(t('page.insecure'))
-  const right = await tryPasskey(typed, await readValidator(), readKeyOwner(connection).salts)
-  if (!right) throw new InputError(t('page.unlock.wrong'))
-  return right
-}
-
-function readKeyOwner({ salts, userinfo }: Connection) {
-  if (!salts || !userinfo) throw new InputError(t('page.error'))
-  return { userinfo, salts: salts as unknown as Salts }
 }

@@ -1,14 +1,14 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { forgetKeys } from '../../browser/keystore.ts'
 import { api, queryClient } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
-import { announcePerson } from '../shared/person-change.ts'
-import { refreshSession, useSession } from '../shared/session.tsx'
+import { lockKeys, useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
+import { ActionForm, readField } from '../shared/ui/action-form.tsx'
+import { Button, getButtonClass } from '../shared/ui/button.tsx'
 import { Field } from '../shared/ui/field.tsx'
 import { PassphraseForm, RecoveryCode } from './passphrase-settings.tsx'
-import { readField, SettingsForm, SettingsSection } from './settings-form.tsx'
+import { SettingsSection } from './settings-section.tsx'
 
 /** The password, if the service stores it, and the keys. */
 export const SecuritySettings = () => (
@@ -20,7 +20,7 @@ export const SecuritySettings = () => (
     <SettingsSection title={t('app.settings.lostTitle')}>
       <p>{t('app.settings.lost')}</p>
       <p>
-        <a className="quiet-button" href="/handshake">
+        <a className={getButtonClass()} href="/handshake">
           {t('app.settings.lostGo')}
         </a>
       </p>
@@ -37,7 +37,7 @@ function PasswordForm() {
   return (
     <SettingsSection title={t('app.settings.passwordTitle')}>
       <p>{t('app.settings.passwordIntro')}</p>
-      <SettingsForm
+      <ActionForm
         label={t('app.settings.passwordTitle')}
         submitText={t('app.settings.passwordChange')}
         submit={changePassword}
@@ -56,7 +56,7 @@ function PasswordForm() {
           hint={t('app.settings.passwordHint')}
         />
         <Field {...secretField} label={t('app.settings.passwordRepeat')} name="repeated" autoComplete="new-password" />
-      </SettingsForm>
+      </ActionForm>
     </SettingsSection>
   )
 }
@@ -77,25 +77,15 @@ function KeyLock() {
   const { isLocked } = useSession()
   const [hasFailed, setFailed] = useState(false)
   if (isLocked) return null
-  const lock = async () => {
-    try {
-      await forgetKeys()
-      announcePerson(null)
-      await refreshSession()
-    } catch {
-      setFailed(true)
-    }
-  }
+  const lock = () => void lockKeys().catch(() => setFailed(true))
   return (
     <SettingsSection title={t('app.settings.keysTitle')}>
       <p>{t('app.settings.unlocked')}</p>
       <p>
-        <button type="button" className="quiet-button" onClick={lock}>
-          {t('app.settings.lock')}
-        </button>
+        <Button onClick={lock}>{t('app.settings.lock')}</Button>
       </p>
       {hasFailed && (
-        <p className="wrong" role="alert">
+        <p className="error" role="alert">
           {t('app.settings.lockFailed')} <a href="/logout">{t('page.signOut')}</a>
         </p>
       )}

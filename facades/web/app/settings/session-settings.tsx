@@ -1,12 +1,15 @@
 import { useQuery } from '@tanstack/react-query'
 import { forgetKeys } from '../../browser/keystore.ts'
 import { api, queryClient } from '../shared/api/client.ts'
+import { dropClosingGuards } from '../shared/closing-guard.ts'
 import { announcePerson } from '../shared/person-change.ts'
 import { formatDateTime } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
+import { Outcome, useAction } from '../shared/ui/action-form.tsx'
+import { Button } from '../shared/ui/button.tsx'
 import { ConfirmButton } from '../shared/ui/confirm-button.tsx'
+import { Toolbar } from '../shared/ui/toolbar.tsx'
 import { ItemList } from './item-list.tsx'
-import { Outcome, useAction } from './settings-form.tsx'
 
 const key = ['sessions']
 
@@ -62,14 +65,10 @@ function EndOtherSessions({ hasOthers }: { hasOthers: boolean }) {
   }
   return (
     <>
-      <p className="button-row">
-        {hasOthers && (
-          <button type="button" className="quiet-button" onClick={() => run(endOthers)}>
-            {t('app.settings.sessionOthers')}
-          </button>
-        )}
+      <Toolbar>
+        {hasOthers && <Button onClick={() => run(endOthers)}>{t('app.settings.sessionOthers')}</Button>}
         <ConfirmButton
-          className="danger-button"
+          kind="danger"
           confirmation={{
             title: t('app.settings.everywhereSure'),
             text: t('app.settings.everywhereText'),
@@ -79,7 +78,7 @@ function EndOtherSessions({ hasOthers }: { hasOthers: boolean }) {
         >
           {t('app.settings.everywhere')}
         </ConfirmButton>
-      </p>
+      </Toolbar>
       <Outcome outcome={outcome} isWrong={isWrong} />
     </>
   )
@@ -90,5 +89,6 @@ async function signOutEverywhere(): Promise<undefined> {
   await forgetKeys().catch(() => undefined)
   const { redirectUri } = await api.sessions.logoutEverywhere.mutate()
   announcePerson(null)
+  dropClosingGuards()
   location.assign(redirectUri)
 }

@@ -2,17 +2,21 @@ import { Link } from '@tanstack/react-router'
 import type { ComponentType } from 'react'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
+import { Notice } from '../shared/ui/notice.tsx'
+import { Page } from '../shared/ui/page.tsx'
 import { PageHead, usePageTitle } from '../shared/ui/page-head.tsx'
+import { SectionLinks } from '../shared/ui/section-links.tsx'
 import { AppearanceSettings } from './appearance-settings.tsx'
+import { ChatSettings } from './chat-settings.tsx'
 import { DataSettings } from './data-settings.tsx'
 import { LinkedAppSettings } from './linked-app-settings.tsx'
 import { ProfileSettings } from './profile-settings.tsx'
+import type { SettingsSection } from './sections.ts'
 import { SecuritySettings } from './security-settings.tsx'
 import { SessionSettings } from './session-settings.tsx'
+import styles from './settings-page.module.css'
 import { TokenSettings } from './token-settings.tsx'
 import { UsageSettings } from './usage-settings.tsx'
-import '../shared/ui/sections.css'
-import './settings.css'
 
 interface Section {
   label: string
@@ -22,6 +26,7 @@ interface Section {
 /** The sections by their addresses. */
 const sections: Record<string, Section> = {
   profile: { label: 'app.settings.profile', Content: ProfileSettings },
+  chats: { label: 'app.settings.chats', Content: ChatSettings },
   security: { label: 'app.settings.security', Content: SecuritySettings },
   tokens: { label: 'app.settings.tokens', Content: TokenSettings },
   apps: { label: 'app.settings.apps', Content: LinkedAppSettings },
@@ -29,7 +34,7 @@ const sections: Record<string, Section> = {
   data: { label: 'app.settings.data', Content: DataSettings },
   sessions: { label: 'app.settings.sessions', Content: SessionSettings },
   appearance: { label: 'app.settings.appearance', Content: AppearanceSettings },
-}
+} satisfies Record<SettingsSection, Section>
 
 /** The settings of a person. */
 export function SettingsPage({ section }: { section: string }) {
@@ -37,26 +42,30 @@ export function SettingsPage({ section }: { section: string }) {
   const { label = 'app.settings', Content } = sections[section] ?? {}
   usePageTitle(t(label))
   return (
-    <main id="main" className="sections-page settings">
+    <Page>
       <PageHead>
         <h1>{t('app.settings')}</h1>
       </PageHead>
-      <div className="settings-body">
-        <nav className="section-links settings-sections" aria-label={t('app.settings.sections')}>
-          {Object.entries(sections).map(([name, { label: text }]) => (
-            <Link key={name} to="/settings/$section" params={{ section: name }}>
-              {t(text)}
-            </Link>
-          ))}
+      <div className={styles.body}>
+        <nav aria-label={t('app.settings.sections')}>
+          <SectionLinks layout="adaptive" current={section}>
+            {Object.entries(sections).map(([name, { label: text }]) => (
+              <Link key={name} to="/settings/$section" params={{ section: name }}>
+                {t(text)}
+              </Link>
+            ))}
+          </SectionLinks>
         </nav>
-        {isLocked && (
-          <p className="notice">
-            {t('app.settings.locked')} <a href={getUnlockUrl(section)}>{t('app.settings.unlock')}</a>
-          </p>
-        )}
-        {Content ? <Content /> : <p className="notice wrong">{t('app.error.not_found')}</p>}
+        <div className={styles.content}>
+          {isLocked && (
+            <Notice className={styles.notice}>
+              {t('app.settings.locked')} <a href={getUnlockUrl(section)}>{t('app.settings.unlock')}</a>
+            </Notice>
+          )}
+          {Content ? <Content /> : <Notice kind="error">{t('app.error.not_found')}</Notice>}
+        </div>
       </div>
-    </main>
+    </Page>
   )
 }
 

@@ -1,14 +1,18 @@
 import { useQuery } from '@tanstack/react-query'
-import { useId, useState } from 'react'
+import { useState } from 'react'
 import { SvcError } from '../../../client/index.ts'
 import { api, type Model, queryClient } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
+import { DAY_MS } from '../shared/days.ts'
 import { formatDate, formatDateTime } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
-import { Field } from '../shared/ui/field.tsx'
+import { ActionForm, readField } from '../shared/ui/action-form.tsx'
+import { Field, LabelledField } from '../shared/ui/field.tsx'
+import { Select } from '../shared/ui/input.tsx'
 import { Secret } from '../shared/ui/secret.tsx'
 import { ItemList } from './item-list.tsx'
-import { readField, SettingsForm, SettingsSection } from './settings-form.tsx'
+import { SettingsSection } from './settings-section.tsx'
+import styles from './token-settings.module.css'
 
 const key = ['tokens']
 
@@ -76,11 +80,9 @@ const describeTokenTimes = ({ createdAt, lastUsedAt, expiresAt }: TokenTimes) =>
 /** The lifetimes to choose from, in days. */
 const lifetimes = [7, 30, 90, 365]
 const DEFAULT_DAYS = 90
-const DAY_MS = 24 * 60 * 60 * 1000
 
 function TokenForm() {
   const [token, setToken] = useState('')
-  const daysId = useId()
   const create = async (form: HTMLFormElement) => {
     setToken('')
     const days = Number(readField(form, 'days'))
@@ -92,13 +94,13 @@ function TokenForm() {
     return t('app.settings.tokenOnce')
   }
   return (
-    <SettingsForm
+    <ActionForm
       label={t('app.settings.tokenMake')}
       submitText={t('app.settings.tokenMake')}
       submit={create}
       result={token && <NewToken token={token} />}
     >
-      <div className="pair">
+      <div className={styles.pair}>
         <Field
           label={t('app.settings.tokenName')}
           name="name"
@@ -107,19 +109,20 @@ function TokenForm() {
           required
           hint={t('app.settings.tokenNameHint')}
         />
-        <div className="field">
-          <label htmlFor={daysId}>{t('app.settings.tokenDays')}</label>
-          <select id={daysId} name="days" defaultValue={DEFAULT_DAYS}>
-            {lifetimes.map((days) => (
-              <option key={days} value={days}>
-                {t('app.settings.tokenForDays', { days })}
-              </option>
-            ))}
-            <option value="">{t('app.settings.tokenForever')}</option>
-          </select>
-        </div>
+        <LabelledField label={t('app.settings.tokenDays')}>
+          {(control) => (
+            <Select {...control} name="days" defaultValue={DEFAULT_DAYS}>
+              {lifetimes.map((days) => (
+                <option key={days} value={days}>
+                  {t('app.settings.tokenForDays', { days })}
+                </option>
+              ))}
+              <option value="">{t('app.settings.tokenForever')}</option>
+            </Select>
+          )}
+        </LabelledField>
       </div>
-    </SettingsForm>
+    </ActionForm>
   )
 }
 

@@ -11,10 +11,10 @@ import {
   wrappingOf,
   writeSealed,
 } from '../../browser/crypto.ts'
-import { deleteStore, findKey, forgetKeys, KeyStoreFailure } from '../../browser/keystore.ts'
+import { findKey, forgetKeys, KeyStoreFailure } from '../../browser/keystore.ts'
 import type { Connection } from './api/client.ts'
 
-export { deleteStore, KeyStoreFailure }
+export { KeyStoreFailure }
 
 /** This browser has no key of the person, who must enter their passkey first. */
 export class KeysLocked extends Error {

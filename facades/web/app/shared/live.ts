@@ -1,4 +1,15 @@
-import { type Change, follow, overEvents, ownStream, readChanges } from '../../../client/live/index.ts'
+import {
+  type Change,
+  type FollowOptions,
+  follow,
+  overEvents,
+  ownStream,
+  pause,
+  readChanges,
+  retryDelay,
+} from '../../../client/live/index.ts'
+import { setSessionEnded } from './api/session-end.ts'
+import { confirmPerson } from './session.tsx'
 
 const service = { url: location.origin }
 
@@ -30,7 +41,14 @@ export function followChanges(apply: (change: ChangeEvent) => void, source: Sour
     channel.postMessage(change)
   }
   navigator.locks
-    .request(lock, { signal: controller.signal }, () => followAsLeader(source, publish, controller.signal))
+    .request(lock, { signal: controller.signal }, () =>
+      followAgain({
+        ...sources[source](),
+        read: () => publish(undefined),
+        apply: ({ kind, subject }) => publish({ kind, subject }),
+        signal: controller.signal,
+      }),
+    )
     .catch(ignoreAbort)
   return () => {
     controller.abort()
@@ -38,50 +56,43 @@ export function followChanges(apply: (change: ChangeEvent) => void, source: Sour
   }
 }
 
-const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [1000, 120_000]
+interface RepeatedFollowOptions extends Omit<FollowOptions, 'ended'> {
+  /** Is called when the stream has ended for good; without it every end is repaired. */
+  ended?: () => void
+  signal: AbortSignal
+}
 
-/** Subscribes again after a pause when the stream ends, as it does when the session gets another id. */
-async function followAsLeader(
-  source: SourceName,
-  publish: (change: ChangeEvent) => void,
-  signal: AbortSignal,
-): Promise<void> {
-  let pause = FIRST_PAUSE_MS
+/** The codes of a stream that has ended with its session, which may only have got another id. */
+const sessionEndCodes: ReadonlySet<string> = new Set(['signed_out', 'invalid_token'])
+
+/** Follows a stream until the signal is aborted, and again after a pause when it ends with the session. */
+export async function followAgain({ ended, signal, read, ...options }: RepeatedFollowOptions): Promise<void> {
+  let attempt = 0
+  const readAnew = async (stopped: AbortSignal) => {
+    await read(stopped)
+    attempt = 0
+  }
   while (!signal.aborted) {
-    const beganAt = Date.now()
-    await followUntilEnd(source, publish, signal)
-    pause = Date.now() - beganAt > LONGEST_PAUSE_MS ? FIRST_PAUSE_MS : Math.min(2 * pause, LONGEST_PAUSE_MS)
-    await sleep(pause, signal)
+    const code = await followUntilEnd({ ...options, read: readAnew }, signal)
+    if (signal.aborted) return
+    const isSessionEnd = sessionEndCodes.has(code)
+    if (!isSessionEnd && ended) return ended()
+    attempt += 1
+    // A session that has only got another id has its new cookie after the pause.
+    await pause(retryDelay(attempt), signal)
+    if (isSessionEnd && !signal.aborted && !(await confirmPerson().catch(() => true))) setSessionEnded(true)
   }
 }
 
-const sleep = (milliseconds: number, signal: AbortSignal) =>
-  new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, milliseconds)
-    signal.addEventListener('abort', () => {
-      clearTimeout(timer)
-      resolve()
-    })
-  })
-
-function followUntilEnd(
-  source: SourceName,
-  publish: (change: ChangeEvent) => void,
-  signal: AbortSignal,
-): Promise<void> {
-  return new Promise((resolve) => {
-    const live = follow({
-      ...sources[source](),
-      read: () => publish(undefined),
-      apply: ({ kind, subject }) => publish({ kind, subject }),
-      ended: () => resolve(),
-    })
+/** Returns the code with which the stream has ended. */
+const followUntilEnd = (options: FollowOptions, signal: AbortSignal): Promise<string> =>
+  new Promise((resolve) => {
+    const live = follow({ ...options, ended: ({ code }) => resolve(code) })
     signal.addEventListener('abort', () => {
       live.stop()
-      resolve()
+      resolve('')
     })
   })
-}
 
 function ignoreAbort(error: unknown): void {
   if (!(error instanceof DOMException) || error.name !== 'AbortError') throw error

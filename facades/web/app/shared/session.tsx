@@ -1,7 +1,9 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { createContext, type ReactNode, useContext, useEffect } from 'react'
 import type { KeychainEntry, KeychainKey } from '../../browser/crypto.ts'
+import { forgetKeys } from '../../browser/keystore.ts'
 import { api, type Connection, queryClient } from './api/client.ts'
+import { dropClosingGuards } from './closing-guard.ts'
 import { type ConversationKey, findPasskeyKey, KeysLocked, openConversationKey } from './conversation-key.ts'
 import { announcePerson, onOtherPerson } from './person-change.ts'
 
@@ -62,7 +64,7 @@ export function SessionProvider({ children }: { children: ReactNode }) {
 /** Reloads the page when somebody else has signed in, or when the person has signed out or locked the keys. */
 function useReloadForOthers(person: number | undefined): void {
   useEffect(() => {
-    const stopListening = onOtherPerson(person, () => location.reload())
+    const stopListening = onOtherPerson(person, reloadPage)
     const check = () => {
       if (!document.hidden) confirmPerson(person).catch(ignoreFailure)
     }
@@ -77,16 +79,16 @@ function useReloadForOthers(person: number | undefined): void {
 /** The page compares again when it is shown the next time. */
 const ignoreFailure = () => {}
 
-/** Returns true if the person is signed in, and reloads the page if somebody else is. */
-export async function confirmPerson(person: number | undefined): Promise<boolean> {
-  const { connectionType, userinfo } = await api.connections.get.query({ id: brand })
-  if (connectionType !== 'internal_authenticated') return false
-  if (userinfo?.id !== person) location.reload()
-  return userinfo?.id === person
-}
-
 /** The person whom the page was opened for. */
 let openedFor: number | undefined
+
+/** Returns true if the person of the page is signed in, and reloads it if somebody else is. */
+export async function confirmPerson(person = openedFor): Promise<boolean> {
+  const { connectionType, userinfo } = await api.connections.get.query({ id: brand })
+  if (connectionType !== 'internal_authenticated') return false
+  if (userinfo?.id !== person) reloadPage()
+  return userinfo?.id === person
+}
 
 async function openSession(): Promise<Session> {
   const [connection, { items }, { role }] = await Promise.all([
@@ -95,7 +97,7 @@ async function openSession(): Promise<Session> {
     api.users.me.query({}),
   ])
   const person = connection.userinfo?.id
-  if (openedFor !== undefined && person !== openedFor) return reloadPage()
+  if (openedFor !== undefined && person !== openedFor) return waitForReload()
   openedFor = person
   announcePerson(person ?? null)
   return new Session(connection, role === 'admin', await openKeys(connection, items))
@@ -107,14 +109,27 @@ async function openKeys(connection: Connection, keychain: readonly KeychainEntry
   return conversationKey && { passkeyKey, conversationKey }
 }
 
-/** Reloads the page. The promise never resolves, so that no data of one person meets keys of another. */
-function reloadPage(): Promise<never> {
+/** Reloads the page even while an answer runs, as nothing decrypted may outlast its person. */
+function reloadPage(): void {
+  dropClosingGuards()
   location.reload()
+}
+
+/** Reloads the page. The promise never resolves, so that no data of one person meets keys of another. */
+function waitForReload(): Promise<never> {
+  reloadPage()
   return new Promise(() => {})
 }
 
 /** Reads the session again after it has changed. */
 export const refreshSession = () => queryClient.invalidateQueries({ queryKey: ['session'] })
+
+/** Locks the keys in this browser until the passphrase is entered again. */
+export async function lockKeys(): Promise<void> {
+  await forgetKeys()
+  announcePerson(null)
+  await refreshSession()
+}
 
 export function useSession(): Session {
   const session = useContext(SessionContext)

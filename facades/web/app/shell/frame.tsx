@@ -1,17 +1,22 @@
-import { Outlet, useLocation, useNavigate } from '@tanstack/react-router'
-import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
+import { Outlet, useLocation } from '@tanstack/react-router'
+import { lazy, type ReactNode, Suspense, useState } from 'react'
 import { LiveConversations } from '../chat/live-conversations.ts'
 import { isSignedOut } from '../shared/api/client.ts'
 import { describeError, getRequestId } from '../shared/api/error-text.ts'
 import { useSessionEnd } from '../shared/api/session-end.ts'
+import { dropClosingGuards } from '../shared/closing-guard.ts'
 import { KeyStoreFailure, KeysLocked } from '../shared/conversation-key.ts'
 import { SessionProvider, useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
+import { Button } from '../shared/ui/button.tsx'
+import { MessagePage } from '../shared/ui/message-page.tsx'
 import { SidebarContext } from '../shared/ui/sidebar-state.ts'
+import { ClosingNotice } from './closing-notice.tsx'
+import styles from './frame.module.css'
 import { useIsIdle } from './idle.ts'
 import { KeyStoreFailurePage } from './key-store-failure.tsx'
+import { Shortcuts } from './shortcuts.tsx'
 import { Sidebar } from './sidebar.tsx'
-import './frame.css'
 
 const SessionEndDialog = lazy(async () => ({ default: (await import('./session-end-dialog.tsx')).SessionEndDialog }))
 
@@ -27,9 +32,8 @@ const RoomUpdates = lazy<() => ReactNode>(() =>
 export function Frame() {
   const [isOpen, setOpen] = useState(false)
   const hasEnded = useSessionEnd()
-  useNewChatShortcut()
   return (
-    <Suspense fallback={<p className="waiting">{t('page.working')}</p>}>
+    <Suspense fallback={<Loading />}>
       <SessionProvider>
         <SidebarContext value={{ isOpen, setOpen }}>
           <a className="skip" href="#main">
@@ -37,10 +41,12 @@ export function Frame() {
           </a>
           <LiveConversations />
           <LiveRooms />
-          <div className="frame">
+          <Shortcuts />
+          <div className={styles.frame}>
             <Sidebar />
             <Outlet />
           </div>
+          <ClosingNotice />
           {hasEnded && (
             <Suspense>
               <SessionEndDialog />
@@ -51,6 +57,12 @@ export function Frame() {
     </Suspense>
   )
 }
+
+const Loading = () => (
+  <MessagePage>
+    <p className={styles.wait}>{t('page.working')}</p>
+  </MessagePage>
+)
 
 /** Applies changes from elsewhere on every page. The sidebar cannot, as it is closed on narrow screens. */
 function LiveRooms() {
@@ -65,20 +77,6 @@ function LiveRooms() {
   )
 }
 
-/** Opens a new chat with Ctrl+Shift+O or Cmd+Shift+O. */
-function useNewChatShortcut(): void {
-  const navigate = useNavigate()
-  useEffect(() => {
-    const listen = (event: KeyboardEvent) => {
-      if (!(event.ctrlKey || event.metaKey) || !event.shiftKey || event.code !== 'KeyO') return
-      event.preventDefault()
-      void navigate({ to: '/chat' })
-    }
-    addEventListener('keydown', listen)
-    return () => removeEventListener('keydown', listen)
-  }, [navigate])
-}
-
 /** Replaces a page that failed: shows the error, a button to try again and the request id for the log. */
 export function PageFailure({ error }: { error: unknown }) {
   if (error instanceof KeysLocked) return <Redirect to="/handshake" />
@@ -86,27 +84,28 @@ export function PageFailure({ error }: { error: unknown }) {
   if (error instanceof KeyStoreFailure) return <KeyStoreFailurePage />
   const requestId = getRequestId(error)
   return (
-    <main className="failure" id="main">
+    <MessagePage>
       <div role="alert">
         <h1>{t('app.failed.title')}</h1>
         <p>{describeError(error)}</p>
       </div>
       <p>
-        <button type="button" className="button" onClick={() => location.reload()}>
+        <Button kind="primary" onClick={() => location.reload()}>
           {t('app.tryAgain')}
-        </button>
+        </Button>
       </p>
       {requestId && (
         <p className="hint">
           {t('page.requestId')}: <code>{requestId}</code>
         </p>
       )}
-    </main>
+    </MessagePage>
   )
 }
 
 /** Redirects to a page outside of the front end, which leads back here. */
 function Redirect({ to }: { to: string }) {
+  dropClosingGuards()
   location.replace(`${to}?redirectUri=${encodeURIComponent(location.pathname + location.search)}`)
   return null
 }

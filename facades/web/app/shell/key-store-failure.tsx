@@ -1,27 +1,14 @@
-import { useState } from 'react'
-import { deleteStore } from '../shared/conversation-key.ts'
 import { t } from '../shared/text/labels.ts'
+import { KeyStoreNotice } from '../shared/ui/key-store-notice.tsx'
+import { MessagePage } from '../shared/ui/message-page.tsx'
 
-/** Replaces a page whose keys cannot be read from this browser, with a button that begins anew with the passkey. */
-export function KeyStoreFailurePage() {
-  const [isUnusable, setUnusable] = useState(false)
-  const begin = () =>
-    deleteStore().then(
-      () => location.reload(),
-      () => setUnusable(true),
-    )
-  return (
-    <main className="failure">
-      <h1>{t('app.failed.title')}</h1>
-      <p role="alert">{t(isUnusable ? 'page.keystore.unusable' : 'page.keystore.damaged')}</p>
-      <p>
-        <button type="button" className="button" onClick={begin}>
-          {t('page.keystore.begin')}
-        </button>
-      </p>
-      <p>
-        <a href="/logout">{t('page.signOut')}</a>
-      </p>
-    </main>
-  )
-}
+/** Replaces a page whose keys cannot be read from this browser. */
+export const KeyStoreFailurePage = () => (
+  <MessagePage>
+    <h1>{t('app.failed.title')}</h1>
+    <KeyStoreNotice />
+    <p>
+      <a href="/logout">{t('page.signOut')}</a>
+    </p>
+  </MessagePage>
+)

@@ -1,11 +1,13 @@
-import { AlertDialog } from '@base-ui/react/alert-dialog'
 import { useEffect, useState } from 'react'
 import { queryClient } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
 import { setSessionEnded } from '../shared/api/session-end.ts'
 import { confirmPerson, useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
+import { Button, getButtonClass } from '../shared/ui/button.tsx'
+import { Dialog, DialogText } from '../shared/ui/dialog.tsx'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
+import { Toolbar } from '../shared/ui/toolbar.tsx'
 
 /**
  * Says that the session has ended. The person signs in in another tab, so that this page keeps its state, and continues
@@ -29,24 +31,21 @@ export function SessionEndDialog() {
     if (!(await resumeSession(person))) throw new InputError(t('app.sessionEnd.notYet'))
   }
   return (
-    <AlertDialog.Root open>
-      <AlertDialog.Portal>
-        <AlertDialog.Backdrop className="backdrop" />
-        <AlertDialog.Popup className="dialog">
-          <AlertDialog.Title>{t('app.sessionEnd.title')}</AlertDialog.Title>
-          <AlertDialog.Description>{t('app.sessionEnd.text')}</AlertDialog.Description>
-          <ErrorMessage error={error} />
-          <p className="actions">
-            <button type="button" className="quiet-button" onClick={() => void resume().catch(setError)}>
-              {t('app.sessionEnd.done')}
-            </button>
-            <a className="button" href="/login?ended=1&redirectUri=%2Fchat" target="_blank" rel="noreferrer">
-              {t('app.sessionEnd.signIn')}
-            </a>
-          </p>
-        </AlertDialog.Popup>
-      </AlertDialog.Portal>
-    </AlertDialog.Root>
+    <Dialog isAlert title={t('app.sessionEnd.title')}>
+      <DialogText>{t('app.sessionEnd.text')}</DialogText>
+      <ErrorMessage error={error} />
+      <Toolbar align="end">
+        <Button onClick={() => void resume().catch(setError)}>{t('app.sessionEnd.done')}</Button>
+        <a
+          className={getButtonClass('primary')}
+          href="/login?ended=1&redirectUri=%2Fchat"
+          target="_blank"
+          rel="noreferrer"
+        >
+          {t('app.sessionEnd.signIn')}
+        </a>
+      </Toolbar>
+    </Dialog>
   )
 }
 

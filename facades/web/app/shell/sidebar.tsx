@@ -1,12 +1,18 @@
 import { Link, useLocation } from '@tanstack/react-router'
 import { lazy, type ReactNode, Suspense } from 'react'
 import { ConversationList } from '../chat/conversation-list.tsx'
+import { focusField } from '../shared/conversation/composer.tsx'
 import { useSession } from '../shared/session.tsx'
 import { siteLinks, siteLogo, siteName } from '../shared/site.ts'
 import { t } from '../shared/text/labels.ts'
+import { getButtonClass } from '../shared/ui/button.tsx'
+import { joinClasses } from '../shared/ui/class-names.ts'
 import { Icon } from '../shared/ui/icon.tsx'
+import { SideListPlaceholder } from '../shared/ui/side-list.tsx'
 import { useIsNarrow, useSidebar } from '../shared/ui/sidebar-state.ts'
+import { AccountMenu } from './account-menu.tsx'
 import { useIsIdle } from './idle.ts'
+import styles from './sidebar.module.css'
 
 const Drawer = lazy(async () => ({ default: (await import('./drawer.tsx')).Drawer }))
 
@@ -15,14 +21,16 @@ export function Sidebar() {
   const { isOpen, setOpen } = useSidebar()
   if (!useIsNarrow())
     return (
-      <aside className="sidebar">
+      <aside className={styles.sidebar}>
         <SidebarContent />
       </aside>
     )
   return isOpen ? (
     <Suspense>
       <Drawer close={() => setOpen(false)}>
-        <SidebarContent />
+        <div className={styles.sidebar}>
+          <SidebarContent />
+        </div>
       </Drawer>
     </Suspense>
   ) : null
@@ -39,24 +47,33 @@ const RoomsCount = lazy<() => ReactNode>(() =>
 const RoomList = lazy(async () => ({ default: (await import('../rooms/room-list.tsx')).RoomList }))
 
 function SidebarContent() {
-  const { connection } = useSession()
   const { setOpen } = useSidebar()
   const close = () => setOpen(false)
+  const beginChat = () => {
+    close()
+    // The page of a new chat may be shown already.
+    focusField('chat')
+  }
   return (
     <>
-      <div className="sidebar-head">
-        <Link to="/chat" className="brand" onClick={close}>
+      <div className={styles.head}>
+        <Link to="/chat" className={styles.brand} onClick={close}>
           {siteLogo && <img alt="" height="28" src={siteLogo} />}
           <span>{siteName}</span>
         </Link>
-        <Link to="/chat" className="new-chat" onClick={close} aria-keyshortcuts="Control+Shift+O">
+        <Link
+          to="/chat"
+          className={joinClasses(getButtonClass(), styles.creation)}
+          onClick={beginChat}
+          aria-keyshortcuts="Control+Shift+O"
+        >
           <Icon name="plus" /> {t('app.chat.new')}
         </Link>
       </div>
       <AreaTabs />
       <AreaList close={close} />
       {siteLinks.length > 0 && (
-        <nav className="site-links" aria-label={t('page.site')}>
+        <nav className={styles.links} aria-label={t('page.site')}>
           {siteLinks.map(({ text, address }) => (
             <a key={text} href={address} target="_blank" rel="noreferrer">
               {t(text)}
@@ -64,13 +81,7 @@ function SidebarContent() {
           ))}
         </nav>
       )}
-      <nav className="sidebar-foot" aria-label={t('app.account')}>
-        <Link to="/settings/$section" params={{ section: 'profile' }} onClick={close}>
-          <Icon name="settings" /> {t('app.settings')}
-        </Link>
-        <span className="person">{connection.userinfo?.name}</span>
-        <a href="/logout?ask">{t('page.signOut')}</a>
-      </nav>
+      <AccountMenu close={close} />
     </>
   )
 }
@@ -91,7 +102,7 @@ function AreaTabs() {
   const isIdle = useIsIdle()
   const markCurrent = (each: Area) => (each === area ? 'page' : undefined)
   return (
-    <nav className="subjects" aria-label={t('app.navigation')}>
+    <nav className={styles.tabs} aria-label={t('app.navigation')}>
       <Link to="/chat" aria-current={markCurrent('chat')}>
         {t('app.chats')}
       </Link>
@@ -117,7 +128,7 @@ const areaLists = { chat: ConversationList, rooms: RoomList, admin: AdminNav }
 function AreaList({ close }: { close: () => void }) {
   const { isLocked } = useSession()
   const area = useArea()
-  if (isLocked && area !== 'admin') return <p className="conversations hint">{t('app.settings.locked')}</p>
+  if (isLocked && area !== 'admin') return <SideListPlaceholder>{t('app.settings.locked')}</SideListPlaceholder>
   const List = areaLists[area]
   return (
     <Suspense>

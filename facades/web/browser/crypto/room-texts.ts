@@ -12,6 +12,27 @@ export const sealMessage = async (roomKey: string, text: string) =>
 export const openMessage = async (roomKey: string, content: string) =>
   unseal(await importKey(roomKey), readSealed(content))
 
+/** The bytes of a reaction before it is encrypted. */
+const REACTION_BYTES = 64
+
+/**
+ * Encrypts a reaction together with the id of its message, so that it belongs to no other. All are equally long, because
+ * their length would tell which one it is.
+ */
+export async function sealReaction(roomKey: string, message: string, reaction: string): Promise<string> {
+  const text = JSON.stringify([message, reaction])
+  const bytes = new TextEncoder().encode(text).length
+  return sealMessage(roomKey, text + ' '.repeat(Math.max(0, REACTION_BYTES - bytes)))
+}
+
+/** Opens a reaction; throws if it was made for another message. */
+export async function openReaction(roomKey: string, message: string, content: string): Promise<string> {
+  const opened = parse(await openMessage(roomKey, content))
+  const [of, reaction] = Array.isArray(opened) ? opened : []
+  if (of !== message || typeof reaction !== 'string') throw new Malformed('This is no reaction to the message.')
+  return reaction
+}
+
 /**
  * Encrypts the description or the system prompt of a room, as the JSON that older front ends read. The number of a
  * later key is an additional member.

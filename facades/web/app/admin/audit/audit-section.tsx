@@ -1,47 +1,48 @@
-import { useId } from 'react'
 import { api } from '../../shared/api/client.ts'
+import { withFreshSession } from '../../shared/fresh-session.tsx'
 import { formatDateTime } from '../../shared/text/formats.ts'
 import { t } from '../../shared/text/labels.ts'
+import { Button } from '../../shared/ui/button.tsx'
 import { ErrorMessage } from '../../shared/ui/error-message.tsx'
 import { useCall, useRecords } from '../admin-queries.ts'
-import { useFilters } from '../filters.ts'
-import { withFreshSession } from '../fresh-session.tsx'
-import { StateBadge } from '../parts.tsx'
-import { ChoiceField, type Column, DayField, RecordTable, type Rows } from '../record-table.tsx'
+import { type Filters, useFilters } from '../filters.ts'
+import { ALL_SIZE, type PageInput } from '../paged-rows.ts'
+import { Folded, Preformatted, StateBadge } from '../parts.tsx'
+import { ChoiceField, type Column, DayField } from '../record-table.tsx'
+import { definePagedSection } from '../section.tsx'
 import { actGroups, describeOutcome } from './act-texts.ts'
 import { describeReference, type Names } from './reference.tsx'
 import { type Entry, Sentence, writeSentence } from './sentence.tsx'
 
-const PAGE_SIZE = 50
-const ALL_SIZE = 1000
 const filterNames = ['act', 'actor', 'subject', 'outcome', 'from', 'to'] as const
 
-/**
- * Reads the entries that match the filters. A page is read from the first entry on, as the audit log has no page
- * numbers.
- */
-function useEntries(): Rows<Entry> {
-  const { filters } = useFilters()
-  const criteria = Object.fromEntries(filterNames.flatMap((name) => (filters[name] ? [[name, filters[name]]] : [])))
-  const page = Number(filters['page'] ?? 1)
-  const { data, error } = useRecords(['audit', criteria, page], async (signal) => {
-    const limit = Math.min(ALL_SIZE, page * PAGE_SIZE)
-    const { entries, names, next } = await api.audit.list.query({ ...criteria, limit }, { signal })
-    const shown = entries.slice((page - 1) * PAGE_SIZE)
-    return { entries: shown.map((entry): Entry => ({ ...entry, names })), hasMore: next !== null && limit < ALL_SIZE }
-  })
-  const readAll = async () => {
-    const all: Entry[] = []
-    let before: number | null = null
-    do {
-      const input: { limit: number; before?: number } = { limit: ALL_SIZE, ...(before !== null && { before }) }
-      const { entries, names, next } = await api.audit.list.query({ ...criteria, ...input })
-      all.push(...entries.map((entry): Entry => ({ ...entry, names })))
-      before = next
-    } while (before !== null)
-    return all
-  }
-  return { rows: data?.entries, error, hasMore: data?.hasMore ?? false, readAll }
+const toCriteria = (filters: Filters) =>
+  Object.fromEntries(filterNames.flatMap((name) => (filters[name] ? [[name, filters[name]]] : [])))
+
+type EntriesInput = NonNullable<Parameters<typeof api.audit.list.query>[0]>
+
+async function readEntries(input: EntriesInput, options?: { signal: AbortSignal }) {
+  const { entries, names, next } = await api.audit.list.query(input, options)
+  return { entries: entries.map((entry): Entry => ({ ...entry, names })), next }
+}
+
+/** Reads a page from the first entry on, as the audit log has no page numbers. */
+async function readPage(filters: Filters, { page, size }: PageInput, options?: { signal: AbortSignal }) {
+  const limit = Math.min(ALL_SIZE, page * size)
+  const { entries, next } = await readEntries({ ...toCriteria(filters), limit }, options)
+  return { entries: entries.slice((page - 1) * size), hasMore: next !== null && limit < ALL_SIZE }
+}
+
+async function readAll(filters: Filters): Promise<Entry[]> {
+  const all: Entry[] = []
+  let before: number | null = null
+  do {
+    const input: EntriesInput = { ...toCriteria(filters), limit: ALL_SIZE, ...(before !== null && { before }) }
+    const { entries, next } = await readEntries(input)
+    all.push(...entries)
+    before = next
+  } while (before !== null)
+  return all
 }
 
 const OK_OUTCOME = 'ok'
@@ -81,59 +82,44 @@ const buildColumns = (): Column<Entry>[] => [
 
 /** The recorded act and data of an entry, folded. */
 const Details = ({ act, actor, subject, change, origin, requestId }: Entry) => (
-  <details>
-    <summary>{t('app.admin.details')}</summary>
-    <pre>{JSON.stringify({ act, actor, subject, ...change, ...origin, requestId }, null, 2)}</pre>
-  </details>
+  <Folded summary={t('app.admin.details')}>
+    <Preformatted>{JSON.stringify({ act, actor, subject, ...change, ...origin, requestId }, null, 2)}</Preformatted>
+  </Folded>
 )
 
 /** Lists the entries of the audit log. */
-export function AuditSection() {
-  const rows = useEntries()
-  return (
-    <RecordTable
-      label={t('app.admin.audit')}
-      columns={buildColumns()}
-      rowKey={({ seq }) => seq}
-      {...rows}
-      none={t('app.admin.noEntries')}
-      filters={
-        <>
-          <ActField />
-          <ActorField />
-          <SubjectField entries={rows.rows ?? []} />
-          <DayField name="from" label={t('app.admin.from')} />
-          <DayField name="to" label={t('app.admin.to')} />
-        </>
-      }
-      actions={<VerifyLog />}
-    />
-  )
-}
+export const AuditSection = definePagedSection({
+  labels: { title: 'app.admin.audit', none: 'app.admin.noEntries' },
+  key: 'audit',
+  read: readPage,
+  readAll,
+  getRows: ({ entries }) => entries,
+  useData: useRecords,
+  rowKey: ({ seq }) => seq,
+  columns: buildColumns,
+  filters: (data) => (
+    <>
+      <ActField />
+      <ActorField />
+      <SubjectField entries={data?.entries ?? []} />
+      <DayField name="from" label={t('app.admin.from')} />
+      <DayField name="to" label={t('app.admin.to')} />
+    </>
+  ),
+  actions: () => <VerifyLog />,
+})
 
 /** The filter by act, in groups. An act from a link is a choice, too. */
 function ActField() {
-  const { filters, setFilters } = useFilters()
-  const id = useId()
-  const { act = '' } = filters
+  const { act } = useFilters().filters
   const isListed = actGroups.some(([, acts]) => acts.some(([value]) => value === act))
   return (
-    <div className="field">
-      <label htmlFor={id}>{t('app.admin.act')}</label>
-      <select id={id} value={act} onChange={(event) => setFilters({ act: event.target.value })}>
-        <option value="">{t('app.admin.all')}</option>
-        {act !== '' && !isListed && <option value={act}>{act}</option>}
-        {actGroups.map(([label, acts]) => (
-          <optgroup key={label} label={t(label)}>
-            {acts.map(([value, text]) => (
-              <option key={value} value={value}>
-                {t(text)}
-              </option>
-            ))}
-          </optgroup>
-        ))}
-      </select>
-    </div>
+    <ChoiceField
+      name="act"
+      label={t('app.admin.act')}
+      choices={act === undefined || isListed ? [] : [[act, act]]}
+      groups={actGroups.map(([label, acts]) => [t(label), acts.map(([value, text]) => [value, t(text)])])}
+    />
   )
 }
 
@@ -178,9 +164,9 @@ function VerifyLog() {
   const verify = () => run(() => withFreshSession(() => api.audit.verify.query({})))
   return (
     <>
-      <button type="button" className="quiet-button" aria-disabled={isWorking} onClick={verify}>
+      <Button aria-disabled={isWorking} onClick={verify}>
         {t(isWorking ? 'page.working' : 'app.admin.verify')}
-      </button>
+      </Button>
       <span role="status">{result && <VerdictText {...result} />}</span>
       <ErrorMessage error={error} />
     </>

@@ -1,3 +1,4 @@
+import type { Model } from '../../shared/api/client.ts'
 import { hasLabel, t } from '../../shared/text/labels.ts'
 import { formatPrice } from '../catalogue/prices.tsx'
 import { getRoleLabel } from '../people.ts'
@@ -34,7 +35,7 @@ export function listChanges(act: string, change: Members | null): MemberChange[]
 
 const describeMember = (name: string): string => {
   const key = memberLabels[name]
-  return key && hasLabel(key) ? t(key) : `«${name}»`
+  return key && hasLabel(key) ? t(key) : name
 }
 
 const MAX_TEXT = 80
@@ -66,17 +67,23 @@ const shorten = (text: string) => {
   return characters.length > MAX_TEXT ? `${characters.slice(0, MAX_TEXT).join('')}…` : text
 }
 
+const isCost = (value: unknown) => value === null || typeof value === 'number'
+
+/** Returns true for prices as they are stored today. */
+function isPricing(value: Members): value is Members & NonNullable<Model['pricing']> {
+  const { ranges, free } = value
+  if (free === true) return true
+  const range: unknown = Array.isArray(ranges) ? ranges[0] : undefined
+  return isObject(range) && isCost(range['inputCostPerToken']) && isCost(range['outputCostPerToken'])
+}
+
 /** Describes a price; undefined if its form is unknown, as in entries of earlier versions. */
 function describePricing(value: unknown): string | undefined {
   if (value === null || value === undefined) return t('app.admin.priceUnknown')
   if (!isObject(value)) return undefined
-  const [range] = Array.isArray(value['ranges']) ? (value['ranges'] as unknown[]) : []
-  const isReadable =
-    isObject(range) &&
-    [range['inputCostPerToken'], range['outputCostPerToken']].every((cost) => cost === null || typeof cost === 'number')
-  if (!isReadable && value['free'] !== true) return undefined
+  if (!isPricing(value)) return undefined
   try {
-    return formatPrice({ pricing: value as never }) ?? t('app.admin.priceUnknown')
+    return formatPrice({ pricing: value }) ?? t('app.admin.priceUnknown')
   } catch {
     // A currency that browsers do not know.
     return undefined

@@ -25,9 +25,9 @@ const kinds: Readonly<Record<string, Kind>> = {
   'ai-providers': { label: 'app.admin.ofProvider', section: 'providers', hasPage: true },
   'ai-tools': { label: 'app.admin.tool', section: 'tools' },
   'mcp-servers': { label: 'app.admin.server', section: 'tools', filter: 'server' },
-  'system-models': { label: 'app.admin.task', section: 'tasks' },
+  'system-models': { label: 'app.field.systemModels.modelType', section: 'tasks' },
   announcements: { label: 'app.audit.announcement', section: 'announcements', hasPage: true },
-  limits: { label: 'app.admin.cap', section: 'limits', isByName: true },
+  limits: { label: 'app.field.cap', section: 'limits', isByName: true },
 }
 
 const actorLabels: Readonly<Record<string, string>> = {
@@ -55,7 +55,7 @@ function writeId(reference: string): string {
   if (label) return `${t(label)} ${number}`
   const [otherKind = '', ...rest] = reference.split(':')
   const otherLabel = kinds[otherKind]?.label
-  return otherLabel && rest.length > 0 ? `${t(otherLabel)} «${rest.join(':')}»` : reference
+  return otherLabel && rest.length > 0 ? `${t(otherLabel)} ${rest.join(':')}` : reference
 }
 
 /** A reference in words, as a link to the page of what it names, or to its row in a list. */
@@ -75,11 +75,7 @@ export function Reference({ reference, names }: { reference: string; names: Name
       </Link>
     )
   return (
-    <Link
-      to="/admin/$section"
-      params={{ section }}
-      search={{ [filter]: toSearchValue(names[reference] ?? id) } as never}
-    >
+    <Link to="/admin/$section" params={{ section }} search={{ [filter]: toSearchValue(names[reference] ?? id) }}>
       {text}
     </Link>
   )

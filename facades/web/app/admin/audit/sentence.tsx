@@ -15,7 +15,7 @@ const MAX_CHANGES = 5
 
 /** Says in words who did what to whom, with links. */
 export const Sentence = ({ entry }: { entry: Entry }) => (
-  <span className="audit-sentence">
+  <span>
     {fill(entry, (reference) => (
       <Reference reference={reference} names={entry.names} />
     ))}
@@ -37,10 +37,8 @@ function fill(entry: Entry, show: Show) {
   const parts = listParts(entry, show)
   const key = getSentenceKey(entry)
   const changes = outcome === 'ok' ? listChanges(act, change) : []
-  const [only] = changes
-  if (!only) return fillLabel(key, parts)
+  if (changes.length === 0) return fillLabel(key, parts)
   const isGeneric = key === 'app.audit.change' || key === 'app.audit.callOn'
-  if (isGeneric && changes.length === 1) return fillLabel(getChangeKey(only), { ...parts, ...toParts(only) })
   const sentence = fillLabel(isGeneric ? 'app.audit.change' : key, parts)
   return [...sentence, <Fragment key="changes">{`: ${listTexts(changes)}`}</Fragment>]
 }
@@ -57,10 +55,6 @@ function listParts({ act, outcome, actor, subject, change, origin }: Entry, show
     reason: describeOutcome(outcome),
   }
 }
-
-const getChangeKey = ({ values }: MemberChange) => (values ? 'app.audit.changeFrom' : 'app.audit.changeMember')
-
-const toParts = ({ member, values }: MemberChange) => ({ member, from: values?.before, to: values?.after })
 
 function listTexts(changes: readonly MemberChange[]): string {
   const texts = changes

@@ -32,6 +32,9 @@ export const useCatalogue = () =>
     }
   })
 
+export const findModelsOf = (catalogue: Catalogue | undefined, id: string) =>
+  catalogue?.models.filter(({ provider }) => provider?.id === id) ?? []
+
 /** Reads the descriptions of a model in all languages. */
 export const useDescriptions = (id: string) =>
   useRecords(['descriptions', id], async (signal) => {

@@ -1,9 +1,9 @@
-import { type ComponentProps, createContext, type ReactNode, useContext } from 'react'
+import { createContext, type ReactNode, useContext } from 'react'
 import { api, type Model } from '../../shared/api/client.ts'
 import { t } from '../../shared/text/labels.ts'
-import { Field } from '../../shared/ui/field.tsx'
 import { useRecords } from '../admin-queries.ts'
 import type { Provider } from './catalogue.ts'
+import styles from './config-file.module.css'
 
 type Origins = NonNullable<Awaited<ReturnType<typeof api.models.origins.query>>>
 export type Origin = Origins['models'][number]
@@ -37,10 +37,6 @@ const attributeNames: Record<string, string> = {
 export const findLine = (origin: Origin | undefined, attribute: string) =>
   origin?.members.find(({ name }) => (attributeNames[name] ?? name) === attribute)?.line
 
-/** Removes attributes that the file sets, whose fields are disabled. */
-export const omitFileOwned = <Change extends object>(origin: Origin | undefined, change: Change): Change =>
-  Object.fromEntries(Object.entries(change).filter(([name]) => findLine(origin, name) === undefined)) as Change
-
 const OriginContext = createContext<Origin | undefined>(undefined)
 
 /** Provides the entry of the file that declares the edited record, if there is one. */
@@ -54,19 +50,12 @@ export function FileOwned({ attribute, children }: { attribute: string; children
   const line = findLine(useOrigin(), attribute)
   if (line === undefined) return children
   return (
-    <fieldset className="owned" disabled>
+    <fieldset className={styles.owned} disabled>
       {children}
       <p className="hint">{t('app.admin.ownedBy', { line })}</p>
     </fieldset>
   )
 }
-
-/** A field for the attribute of its name, disabled where the file sets that. */
-export const OwnedField = (props: ComponentProps<typeof Field> & { name: string }) => (
-  <FileOwned attribute={props.name}>
-    <Field {...props} />
-  </FileOwned>
-)
 
 interface FileNoteProps {
   origin: Origin | undefined

@@ -2,14 +2,18 @@ import { Link, useNavigate } from '@tanstack/react-router'
 import { api } from '../../shared/api/client.ts'
 import { Markdown } from '../../shared/markdown/markdown.tsx'
 import { useSession } from '../../shared/session.tsx'
-import { formatDate } from '../../shared/text/formats.ts'
 import { t } from '../../shared/text/labels.ts'
+import { listLanguages } from '../../shared/text/languages.ts'
 import { ErrorMessage } from '../../shared/ui/error-message.tsx'
+import { Facts } from '../../shared/ui/facts.tsx'
 import { Field } from '../../shared/ui/field.tsx'
-import { ActionButton, type VersionCondition } from '../action-button.tsx'
+import { Toolbar } from '../../shared/ui/toolbar.tsx'
+import { ActionButton, RemoveButton, type VersionCondition } from '../action-button.tsx'
 import { useCall } from '../admin-queries.ts'
-import { InlineForm, readText, TextWithPreview } from '../form-fields.tsx'
-import { Facts, Part, StaleNotice, StateBadge } from '../parts.tsx'
+import { InlineForm, TextWithPreview } from '../form-fields.tsx'
+import { readText } from '../member-values.ts'
+import { Loaded, Part, StateBadge, TextBlock } from '../parts.tsx'
+import { listFacts } from '../record-form.tsx'
 import {
   type Description,
   getModelState,
@@ -20,24 +24,37 @@ import {
   useDescriptions,
 } from './catalogue.ts'
 import { describeOrigin, findLine, OriginProvider, useOrigin, useOrigins } from './config-file.tsx'
-import { EditAccess, EditModel, EditParameters, EditTools, ToggleModelButton } from './model-dialogs.tsx'
+import {
+  accessForm,
+  EditAccess,
+  EditModel,
+  EditParameters,
+  EditTools,
+  modelForm,
+  parameterForm,
+  ToggleModelButton,
+} from './model-dialogs.tsx'
 import { EditPrices, formatPrice } from './prices.tsx'
 
 /** A model, with all its settings. */
 export function ModelPage({ id }: { id: string }) {
   const { data, error } = useCatalogue()
+  const model = data && (data.models.find((each) => each.id === id) ?? null)
+  return (
+    <Loaded data={model} error={error}>
+      {(found) => <ModelParts model={found} />}
+    </Loaded>
+  )
+}
+
+function ModelParts({ model }: { model: ModelWithProvider }) {
   const origins = useOrigins()
-  const model = data?.models.find((each) => each.id === id)
-  if (error && !data) return <ErrorMessage error={error} />
-  if (!data) return <div className="admin-waiting" aria-busy="true" />
-  if (!model) return <p>{t('app.error.not_found')}</p>
   const origin = origins.findModelOrigin(model)
   return (
     <OriginProvider value={origin}>
-      <StaleNotice error={error} />
       <Part title={model.label}>
         <ModelFacts model={model} source={describeOrigin({ origin, file: origins.file })} />
-        <div className="button-row">
+        <Toolbar>
           <EditModel model={model} />
           <EditAccess model={model} />
           <EditPrices model={model} />
@@ -45,7 +62,7 @@ export function ModelPage({ id }: { id: string }) {
           <EditTools model={model} />
           <ToggleModelButton model={model} />
           {!origin && <RemoveModel model={model} />}
-        </div>
+        </Toolbar>
       </Part>
       <Descriptions model={model} />
       {model.modelType === 'chat' && <TryModel model={model} />}
@@ -54,16 +71,15 @@ export function ModelPage({ id }: { id: string }) {
 }
 
 function ModelFacts({ model, source }: { model: ModelWithProvider; source: string | undefined }) {
-  const { modelId, upstreamId, provider, flags, fallback = [], limits, deprecationDate, position } = model
+  const { modelId, provider } = model
   const state = getModelState(model)
   return (
     <Facts
       facts={[
-        [t('app.admin.modelId'), <code key="id">{modelId}</code>],
+        [t('app.field.modelId'), <code key="id">{modelId}</code>],
         [t('app.admin.source'), source],
-        [t('app.admin.upstreamId'), upstreamId],
         [
-          t('app.admin.provider'),
+          t('app.field.provider'),
           provider && (
             <Link key="provider" to="/admin/$section/$id" params={{ section: 'providers', id: provider.id }}>
               {provider.name}
@@ -76,8 +92,8 @@ function ModelFacts({ model, source }: { model: ModelWithProvider; source: strin
             {t(modelStateLabels[state])}
           </StateBadge>,
         ],
-        [t('app.admin.surfaces'), listSurfaces(model)],
-        [t('app.admin.groups'), listGroups(model)],
+        ...listFacts(accessForm, model, { usageTypes: t('app.admin.none') }, ['groups']),
+        [t('app.field.groups'), listGroups(model)],
         [
           t('app.admin.pricePerMillion'),
           formatPrice(model) ?? (
@@ -86,21 +102,12 @@ function ModelFacts({ model, source }: { model: ModelWithProvider; source: strin
             </StateBadge>
           ),
         ],
-        [t('app.admin.maxInput'), limits?.maxInputTokens],
-        [t('app.admin.maxOutput'), limits?.maxOutputTokens],
-        [t('app.admin.position'), position],
-        [t('app.admin.flags'), flags.join(', ')],
-        [t('app.admin.fallback'), fallback.join(', ')],
-        [t('app.admin.deprecation'), deprecationDate && formatDate(deprecationDate)],
+        ...listFacts(parameterForm, model),
+        ...listFacts(modelForm, model, {}, ['label', 'modelId']),
       ]}
     />
   )
 }
-
-const surfaceLabels = { main: 'app.admin.surfaceMain', external: 'app.admin.surfaceExternal' } as const
-
-export const listSurfaces = ({ usageTypes = [] }: Pick<ModelWithProvider, 'usageTypes'>) =>
-  usageTypes.map((usageType) => t(surfaceLabels[usageType])).join(', ') || t('app.admin.none')
 
 /** Lists the groups that may use a model. The groups of its provider restrict it as well. */
 export const listGroups = ({ groups = [], provider }: ModelWithProvider) =>
@@ -112,12 +119,9 @@ export const listGroups = ({ groups = [], provider }: ModelWithProvider) =>
 function RemoveModel({ model }: { model: ModelWithProvider }) {
   const navigate = useNavigate()
   return (
-    <ActionButton
-      label={t('app.admin.remove')}
+    <RemoveButton
       title={t('app.admin.removeModelOf', { name: model.label })}
       text={t('app.admin.removeModelText')}
-      action={t('app.admin.remove')}
-      isDangerous
       record={model}
       act={async (_form, condition) => {
         await api.aiModels.delete.mutate({ id: model.id, ...condition })
@@ -127,20 +131,14 @@ function RemoveModel({ model }: { model: ModelWithProvider }) {
   )
 }
 
-interface Language {
-  lang: string
-  nameInLanguage: string
-}
-
 /** The descriptions by language. People see the default language where one is missing. */
 function Descriptions({ model }: { model: ModelWithProvider }) {
   const { connection } = useSession()
   const { data = [], error } = useDescriptions(model.id)
-  const languages = (connection.configs['locale']?.['available'] ?? []) as Language[]
   return (
     <Part title={t('app.admin.descriptions')}>
       <ErrorMessage error={error} />
-      {languages.map(({ lang, nameInLanguage }) => (
+      {listLanguages(connection).map(({ lang, nameInLanguage }) => (
         <DescriptionPart
           key={lang}
           model={model}
@@ -163,7 +161,7 @@ interface DescriptionPartProps {
 function DescriptionPart({ model, locale, name, description }: DescriptionPartProps) {
   const line = findLine(useOrigin(), 'descriptions')
   return (
-    <div className="admin-text">
+    <TextBlock>
       <h3>{name}</h3>
       {description ? (
         <div lang={locale.slice(0, 2)}>
@@ -176,6 +174,7 @@ function DescriptionPart({ model, locale, name, description }: DescriptionPartPr
         <ActionButton
           label={t('app.admin.editText', { name })}
           title={t('app.admin.editText', { name })}
+          width="wide"
           action={t('app.save')}
           {...(description && { record: description })}
           act={(form, condition) =>
@@ -187,15 +186,14 @@ function DescriptionPart({ model, locale, name, description }: DescriptionPartPr
       ) : (
         <p className="hint">{t('app.admin.ownedBy', { line })}</p>
       )}
-    </div>
+    </TextBlock>
   )
 }
 
 type SavedDescription = Omit<DescriptionPartProps, 'name'> & { text: string; condition: VersionCondition }
 
 function saveDescription({ model, locale, description, text, condition }: SavedDescription) {
-  if (!description)
-    return api.aiModelDescriptions.create.mutate({ model: model.id, locale: locale as 'de_DE', description: text })
+  if (!description) return api.aiModelDescriptions.create.mutate({ model: model.id, locale, description: text })
   const row = { id: description.id, ...condition }
   return text === ''
     ? api.aiModelDescriptions.delete.mutate(row)
@@ -211,7 +209,7 @@ function TryModel({ model }: { model: ModelWithProvider }) {
   }
   return (
     <Part title={t('app.admin.try')}>
-      <InlineForm action={t('app.admin.ask')} className="button" isWorking={isWorking} submit={ask}>
+      <InlineForm action={t('app.admin.ask')} kind="primary" isWorking={isWorking} submit={ask}>
         <Field
           label={t('app.admin.question')}
           name="question"

@@ -1,100 +1,75 @@
 import { Link } from '@tanstack/react-router'
 import { t } from '../../shared/text/labels.ts'
-import { useLocalRows } from '../local-rows.ts'
+import { CellText } from '../../shared/ui/table.tsx'
+import { columnsOf, stateColumn } from '../columns.tsx'
 import { StateBadge } from '../parts.tsx'
-import { ChoiceField, type Column, RecordTable, SearchField } from '../record-table.tsx'
+import { ChoiceField } from '../record-table.tsx'
+import { defineSection } from '../section.tsx'
 import { getModelState, type ModelWithProvider, modelStateKinds, modelStateLabels, useCatalogue } from './catalogue.ts'
 import { AddModel } from './model-dialogs.tsx'
-import { listGroups, listSurfaces, ModelPage } from './model-page.tsx'
+import { listGroups, ModelPage } from './model-page.tsx'
 import { formatPrice } from './prices.tsx'
 
-const buildColumns = (): Column<ModelWithProvider>[] => [
-  {
-    key: 'label',
-    label: t('app.admin.model'),
-    cell: ({ id, label, modelId }) => (
-      <span>
-        <Link to="/admin/$section/$id" params={{ section: 'models', id }}>
-          {label}
-        </Link>
-        <span className="sub">{modelId}</span>
-      </span>
+const column = columnsOf<ModelWithProvider>('aiModels.update')
+
+/** Lists all models, including inactive ones. */
+const ModelList = defineSection({
+  labels: { title: 'app.admin.models', search: 'app.admin.searchModels', none: 'app.admin.noModels' },
+  useData: useCatalogue,
+  getRows: ({ models }) => models,
+  rowKey: ({ id }) => id,
+  texts: ({ label, modelId }) => [label, modelId],
+  columns: [
+    column('label', {
+      label: t('app.field.model'),
+      cell: ({ id, label, modelId }) => (
+        <CellText note={modelId}>
+          <Link to="/admin/$section/$id" params={{ section: 'models', id }}>
+            {label}
+          </Link>
+        </CellText>
+      ),
+      text: ({ modelId }) => modelId,
+      isSortable: true,
+    }),
+    column('provider', {
+      cell: ({ provider }) => provider?.name,
+      text: ({ provider }) => provider?.name ?? '',
+      isSortable: true,
+    }),
+    column('position', { isSortable: true }),
+    column('modelType'),
+    column('usageTypes', { empty: t('app.admin.none') }),
+    column('groups', { cell: listGroups, text: listGroups }),
+    column('pricing', {
+      label: t('app.admin.price'),
+      cell: (model) => formatPrice(model) ?? <StateBadge kind="wrong">{t('app.admin.priceUnknown')}</StateBadge>,
+      text: (model) => formatPrice(model) ?? '',
+      isNumber: true,
+    }),
+    stateColumn(
+      { find: getModelState, kinds: modelStateKinds, describe: (state) => t(modelStateLabels[state]) },
+      { isSortable: true },
     ),
-    text: ({ modelId }) => modelId,
-    isSortable: true,
-  },
-  {
-    key: 'provider',
-    label: t('app.admin.provider'),
-    cell: ({ provider }) => provider?.name,
-    text: ({ provider }) => provider?.name ?? '',
-    isSortable: true,
-  },
-  {
-    key: 'position',
-    label: t('app.admin.position'),
-    cell: ({ position }) => position,
-    text: ({ position }) => position,
-    isSortable: true,
-    isNumber: true,
-  },
-  { key: 'type', label: t('app.admin.kind'), cell: ({ modelType }) => modelType, text: ({ modelType }) => modelType },
-  { key: 'surfaces', label: t('app.admin.surfaces'), cell: listSurfaces, text: listSurfaces },
-  { key: 'groups', label: t('app.admin.groups'), cell: listGroups, text: listGroups },
-  {
-    key: 'price',
-    label: t('app.admin.price'),
-    cell: (model) => formatPrice(model) ?? <StateBadge kind="wrong">{t('app.admin.priceUnknown')}</StateBadge>,
-    text: (model) => formatPrice(model) ?? '',
-  },
-  {
-    key: 'state',
-    label: t('app.admin.state'),
-    cell: (model) => (
-      <StateBadge kind={modelStateKinds[getModelState(model)]}>{t(modelStateLabels[getModelState(model)])}</StateBadge>
-    ),
-    text: getModelState,
-    isSortable: true,
-  },
-]
+  ],
+  matchesFilters: (model, { provider, state }) =>
+    (!provider || model.provider?.id === provider) && (!state || getModelState(model) === state),
+  filters: (catalogue) => (
+    <>
+      <ChoiceField
+        name="provider"
+        label={t('app.field.provider')}
+        choices={(catalogue?.providers ?? []).map(({ id, name }) => [id, name])}
+      />
+      <ChoiceField
+        name="state"
+        label={t('app.admin.state')}
+        choices={Object.entries(modelStateLabels).map(([state, label]) => [state, t(label)])}
+      />
+    </>
+  ),
+  actions: (catalogue) => <AddModel providers={catalogue?.providers ?? []} />,
+})
 
 export const ModelsSection = ({ id }: { id?: string | undefined }) =>
   id === undefined ? <ModelList /> : <ModelPage id={id} />
-
-/** Lists all models, including inactive ones. */
-function ModelList() {
-  const { data, error } = useCatalogue()
-  const rows = useLocalRows({
-    records: data?.models,
-    error,
-    columns: buildColumns(),
-    texts: ({ label, modelId }) => [label, modelId],
-    matchesFilters: (model, { provider, state }) =>
-      (!provider || model.provider?.id === provider) && (!state || getModelState(model) === state),
-  })
-  return (
-    <RecordTable
-      label={t('app.admin.models')}
-      columns={buildColumns()}
-      rowKey={({ id }) => id}
-      {...rows}
-      none={t('app.admin.noModels')}
-      filters={
-        <>
-          <SearchField name="q" label={t('app.admin.searchModels')} />
-          <ChoiceField
-            name="provider"
-            label={t('app.admin.provider')}
-            choices={(data?.providers ?? []).map(({ id, name }) => [id, name])}
-          />
-          <ChoiceField
-            name="state"
-            label={t('app.admin.state')}
-            choices={Object.entries(modelStateLabels).map(([state, label]) => [state, t(label)])}
-          />
-        </>
-      }
-      actions={<AddModel providers={data?.providers ?? []} />}
-    />
-  )
-}

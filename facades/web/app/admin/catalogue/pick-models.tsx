@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { api } from '../../shared/api/client.ts'
+import { withFreshSession } from '../../shared/fresh-session.tsx'
 import { t } from '../../shared/text/labels.ts'
 import { ErrorMessage } from '../../shared/ui/error-message.tsx'
 import { ActionButton } from '../action-button.tsx'
 import { withServiceReason } from '../admin-queries.ts'
-import { CheckInput } from '../form-fields.tsx'
-import { withFreshSession } from '../fresh-session.tsx'
+import { CheckInput, ChoiceGroup } from '../form-fields.tsx'
 import type { Provider } from './catalogue.ts'
 
 /** Asks a provider for its own list, which also tests its address and key, and adds the chosen models. */
@@ -34,11 +34,10 @@ function OfferedModels({ provider }: { provider: string }) {
   const added = data.filter(({ does }) => does === 'add')
   if (added.length === 0) return <p role="status">{t('app.admin.nothingToPick')}</p>
   return (
-    <fieldset className="checks">
-      <legend>{t('app.admin.models')}</legend>
+    <ChoiceGroup label={t('app.admin.models')}>
       {added.map(({ name }) => (
         <CheckInput key={name} label={name} name="model" value={name} isChecked={false} />
       ))}
-    </fieldset>
+    </ChoiceGroup>
   )
 }

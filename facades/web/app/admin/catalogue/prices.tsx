@@ -1,12 +1,16 @@
 import { useState } from 'react'
 import type { Model } from '../../shared/api/client.ts'
 import { regions, t } from '../../shared/text/labels.ts'
+import { Button } from '../../shared/ui/button.tsx'
+import { Choice } from '../../shared/ui/choice.tsx'
 import { Field } from '../../shared/ui/field.tsx'
 import { ActionButton } from '../action-button.tsx'
-import { readNumber, readText } from '../form-fields.tsx'
+import { ChoiceGroup } from '../form-fields.tsx'
+import { readNumber, readText } from '../member-values.ts'
 import type { ModelWithProvider } from './catalogue.ts'
-import { FileOwned } from './config-file.tsx'
-import { useUpdate } from './model-dialogs.tsx'
+import { FileOwned, findLine, useOrigin } from './config-file.tsx'
+import { createUpdate } from './model-dialogs.tsx'
+import styles from './prices.module.css'
 
 type Pricing = NonNullable<Model['pricing']>
 type PriceRange = NonNullable<Extract<Pricing, { ranges: unknown }>['ranges']>[number]
@@ -92,15 +96,18 @@ interface PriceProps {
 
 /** Edits the prices, which can have steps by input length. */
 export function EditPrices({ model }: PriceProps) {
-  const update = useUpdate(model)
+  const isOwned = findLine(useOrigin(), 'pricing') !== undefined
   return (
     <ActionButton
       label={t('app.admin.prices')}
       title={t('app.admin.pricesOf', { name: model.label })}
       text={t('app.admin.pricesText')}
+      width="wide"
       action={t('app.save')}
       record={model}
-      act={(form, condition) => update({ pricing: readPricing(form, model) }, condition)}
+      act={
+        isOwned ? undefined : (form, condition) => createUpdate(model)({ pricing: readPricing(form, model) }, condition)
+      }
     >
       <FileOwned attribute="pricing">
         <PriceFields model={model} />
@@ -123,15 +130,19 @@ function PriceFields({ model }: PriceProps) {
   ] as const
   return (
     <>
-      <fieldset className="checks">
-        <legend>{t('app.admin.price')}</legend>
+      <ChoiceGroup label={t('app.admin.price')}>
         {kinds.map(([value, text]) => (
-          <label key={value} className="check">
-            <input type="radio" name="kind" value={value} checked={value === kind} onChange={() => setKind(value)} />{' '}
-            {text}
-          </label>
+          <Choice
+            key={value}
+            type="radio"
+            name="kind"
+            value={value}
+            label={text}
+            checked={value === kind}
+            onChange={() => setKind(value)}
+          />
         ))}
-      </fieldset>
+      </ChoiceGroup>
       {kind === 'priced' && (
         <>
           <Field
@@ -155,10 +166,10 @@ function PriceSteps({ ranges }: { ranges: readonly PriceRange[] }) {
   return (
     <>
       {steps.map((step) => (
-        <fieldset key={step} className="price-step">
+        <fieldset key={step} className={styles.step}>
           <legend>{step === 0 ? t('app.admin.fromFirstToken') : t('app.admin.longerInput')}</legend>
           <input type="hidden" name="step" value={step} />
-          <div className="field-pair">
+          <div className={styles.rates}>
             {step > 0 && (
               <Field
                 label={t('app.admin.fromTokens')}
@@ -182,23 +193,13 @@ function PriceSteps({ ranges }: { ranges: readonly PriceRange[] }) {
             ))}
           </div>
           {step > 0 && (
-            <button
-              type="button"
-              className="quiet-button"
-              onClick={() => setSteps(steps.filter((each) => each !== step))}
-            >
-              {t('app.admin.removeStep')}
-            </button>
+            <Button onClick={() => setSteps(steps.filter((each) => each !== step))}>{t('app.admin.removeStep')}</Button>
           )}
         </fieldset>
       ))}
-      <button
-        type="button"
-        className="quiet-button"
-        onClick={() => setSteps([...steps, Math.max(...steps, ranges.length - 1) + 1])}
-      >
+      <Button onClick={() => setSteps([...steps, Math.max(...steps, ranges.length - 1) + 1])}>
         {t('app.admin.addStep')}
-      </button>
+      </Button>
     </>
   )
 }

@@ -1,76 +1,64 @@
 import { Link, useNavigate } from '@tanstack/react-router'
 import { api } from '../../shared/api/client.ts'
 import { t } from '../../shared/text/labels.ts'
+import { Button } from '../../shared/ui/button.tsx'
 import { ErrorMessage } from '../../shared/ui/error-message.tsx'
+import { Facts } from '../../shared/ui/facts.tsx'
 import { Field } from '../../shared/ui/field.tsx'
-import { ActionButton, type VersionCondition } from '../action-button.tsx'
+import { Table } from '../../shared/ui/table.tsx'
+import { Toolbar } from '../../shared/ui/toolbar.tsx'
+import { ActionButton, RemoveButton, SwitchButton, type VersionCondition } from '../action-button.tsx'
 import { runMutation, useCall } from '../admin-queries.ts'
-import { formatJson, readJson, readText, readWords, TextInput } from '../form-fields.tsx'
-import { Facts, Part, PlainTable, StaleNotice, StateBadge } from '../parts.tsx'
-import type { Catalogue, Provider } from './catalogue.ts'
-import {
-  describeOrigin,
-  FileOwned,
-  findLine,
-  OriginProvider,
-  OwnedField,
-  omitFileOwned,
-  useOrigin,
-  useOrigins,
-} from './config-file.tsx'
+import { readText } from '../member-values.ts'
+import { Loaded, OnOffBadge, Part } from '../parts.tsx'
+import { defineForm, defineWholeForm, FormButton, FormFields, listFacts } from '../record-form.tsx'
+import { findModelsOf, type ModelWithProvider, type Provider, useCatalogue } from './catalogue.ts'
+import { describeOrigin, findLine, OriginProvider, useOrigin, useOrigins } from './config-file.tsx'
 import { PickModels } from './pick-models.tsx'
 
-interface ProviderPageProps {
-  id: string
-  catalogue: Catalogue | undefined
-  error: unknown
-}
-
 export const getAddress = ({ apiUrl }: Provider) => apiUrl ?? t('app.admin.usualAddress')
-export const findModelsOf = (catalogue: Catalogue | undefined, id: string) =>
-  catalogue?.models.filter(({ provider }) => provider?.id === id) ?? []
-
-export const ProviderState = ({ active }: Pick<Provider, 'active'>) => (
-  <StateBadge kind={active ? 'ok' : 'idle'}>{t(active ? 'app.admin.on' : 'app.admin.modelOff')}</StateBadge>
-)
 
 /** A provider, with all its settings. */
-export function ProviderPage({ id, catalogue, error }: ProviderPageProps) {
+export function ProviderPage({ id }: { id: string }) {
+  const { data: catalogue, error } = useCatalogue()
+  const provider = catalogue && (catalogue.providers.find((each) => each.id === id) ?? null)
+  return (
+    <Loaded data={provider} error={error}>
+      {(found) => <ProviderParts provider={found} models={findModelsOf(catalogue, id)} />}
+    </Loaded>
+  )
+}
+
+function ProviderParts({ provider, models }: { provider: Provider; models: readonly ModelWithProvider[] }) {
   const origins = useOrigins()
-  const provider = catalogue?.providers.find((each) => each.id === id)
-  if (error && !catalogue) return <ErrorMessage error={error} />
-  if (!catalogue) return <div className="admin-waiting" aria-busy="true" />
-  if (!provider) return <p>{t('app.error.not_found')}</p>
-  const { name, providerId, adapter, apiKey, groups = [] } = provider
+  const { name, providerId, apiKey, active = false } = provider
   const origin = origins.findProviderOrigin(provider)
   return (
     <OriginProvider value={origin}>
-      <StaleNotice error={error} />
       <Part title={name}>
         <Facts
           facts={[
-            [t('app.admin.providerId'), <code key="id">{providerId}</code>],
+            [t('app.field.providerId'), <code key="id">{providerId}</code>],
             [t('app.admin.source'), describeOrigin({ origin, file: origins.file })],
-            [t('app.admin.protocol'), adapter],
-            [t('app.admin.address'), getAddress(provider)],
-            [t('app.admin.key'), t(apiKey ? 'app.admin.keySet' : 'app.admin.keyNone')],
-            [t('app.admin.groups'), groups.join(', ') || t('app.admin.everybody')],
-            [t('app.admin.state'), <ProviderState key="state" active={provider.active ?? false} />],
+            [t('app.field.apiUrl'), getAddress(provider)],
+            [t('app.field.apiKey'), t(apiKey ? 'app.admin.keySet' : 'app.admin.keyNone')],
+            ...listFacts(attributes, provider, { groups: t('app.admin.everybody') }, ['name', 'providerId', 'apiUrl']),
+            [t('app.admin.state'), <OnOffBadge key="state" isOn={active} />],
           ]}
         />
-        <div className="button-row">
+        <Toolbar>
           <EditProvider provider={provider} />
           <SetKey provider={provider} />
           <CheckModels provider={providerId} />
           <PickModels provider={provider} />
           <ToggleProvider provider={provider} />
-          {!origin && <RemoveProvider provider={provider} models={findModelsOf(catalogue, id).length} />}
-        </div>
+          {!origin && <RemoveProvider provider={provider} models={models.length} />}
+        </Toolbar>
       </Part>
       <Servers provider={provider} />
       <Part title={t('app.admin.models')}>
         <ul>
-          {findModelsOf(catalogue, id).map((model) => (
+          {models.map((model) => (
             <li key={model.id}>
               <Link to="/admin/$section/$id" params={{ section: 'models', id: model.id }}>
                 {model.label}
@@ -91,9 +79,9 @@ function Servers({ provider }: { provider: Provider }) {
   return (
     <Part title={t('app.admin.servers')}>
       {servers.length > 0 ? (
-        <PlainTable
+        <Table
           label={t('app.admin.servers')}
-          heads={[t('app.admin.address'), t('app.admin.key'), t('app.admin.source'), t('app.admin.actions')]}
+          heads={[t('app.admin.address'), t('app.field.apiKey'), t('app.admin.source'), t('app.admin.actions')]}
           rows={servers.map((server, at) => ({
             key: `${at} ${server.apiUrl}`,
             cells: [
@@ -107,9 +95,9 @@ function Servers({ provider }: { provider: Provider }) {
       ) : (
         <p className="hint">{t('app.admin.noFurtherServers')}</p>
       )}
-      <div className="button-row">
+      <Toolbar>
         <AddServer provider={provider} />
-      </div>
+      </Toolbar>
     </Part>
   )
 }
@@ -136,18 +124,21 @@ const AddServer = ({ provider }: { provider: Provider }) => (
       return saveServers({ id: provider.id, servers: [...(provider.servers ?? []), server], condition })
     }}
   >
-    <Field label={t('app.admin.address')} name="apiUrl" type="url" required />
-    <Field label={t('app.admin.key')} name="apiKey" type="password" autoComplete="off" hint={t('app.admin.keyHint')} />
+    <Field label={t('app.field.apiUrl')} name="apiUrl" type="url" required />
+    <Field
+      label={t('app.field.apiKey')}
+      name="apiKey"
+      type="password"
+      autoComplete="off"
+      hint={t('app.field.apiKey.hint')}
+    />
   </ActionButton>
 )
 
 const RemoveServer = ({ provider, server }: { provider: Provider; server: Server }) => (
-  <ActionButton
-    label={t('app.admin.remove')}
+  <RemoveButton
     title={t('app.admin.removeServerOf', { address: server.apiUrl })}
     text={t('app.admin.removeServerText')}
-    action={t('app.admin.remove')}
-    isDangerous
     record={provider}
     act={(_form, condition) => {
       const servers = (provider.servers ?? []).filter((each) => each !== server)
@@ -158,111 +149,63 @@ const RemoveServer = ({ provider, server }: { provider: Provider; server: Server
 
 type ProviderChange = Omit<Parameters<typeof api.aiProviders.update.mutate>[0], 'id' | 'ifVersion'>
 
-/** Returns a function that updates the attributes of a provider that the file does not set. */
-function useUpdate(provider: Provider) {
-  const origin = useOrigin()
-  return (change: ProviderChange, condition: VersionCondition) =>
-    api.aiProviders.update.mutate({ id: provider.id, ...condition, ...omitFileOwned(origin, change) })
-}
+/** Returns a function that updates a provider. */
+const createUpdate =
+  ({ id }: Provider) =>
+  (change: ProviderChange, condition: VersionCondition) =>
+    api.aiProviders.update.mutate({ id, ...condition, ...change })
 
-function EditProvider({ provider }: { provider: Provider }) {
-  const update = useUpdate(provider)
-  return (
-    <ActionButton
-      label={t('app.admin.edit')}
-      title={t('app.admin.editOf', { name: provider.name })}
-      text={t('app.admin.editProviderText')}
-      action={t('app.save')}
-      record={provider}
-      act={(form, condition) =>
-        update(
-          {
-            name: readText(form, 'name'),
-            apiUrl: readText(form, 'apiUrl') || null,
-            groups: readWords(form, 'groups'),
-            settings: (readJson(form, 'settings') ?? {}) as never,
-          },
-          condition,
-        )
-      }
-    >
-      <OwnedField label={t('app.name')} name="name" defaultValue={provider.name} required maxLength={120} />
-      <OwnedField
-        label={t('app.admin.address')}
-        name="apiUrl"
-        type="url"
-        defaultValue={provider.apiUrl ?? ''}
-        hint={t('app.admin.addressHint')}
-      />
-      <OwnedField
-        label={t('app.admin.groups')}
-        name="groups"
-        defaultValue={(provider.groups ?? []).join(', ')}
-        hint={t('app.admin.groupsHint')}
-      />
-      <FileOwned attribute="settings">
-        <TextInput
-          label={t('app.admin.settingsJson')}
-          name="settings"
-          value={formatJson(provider.settings)}
-          hint={t('app.admin.providerSettingsHint')}
-        />
-      </FileOwned>
-    </ActionButton>
-  )
-}
+const key = defineForm('aiProviders.update', ['apiKey'])
+/** All attributes that have no control of their own. Another server needs the key again, so that the key is among them. */
+const attributes = defineWholeForm('aiProviders.update', {
+  first: ['name', 'providerId', 'adapter', 'apiUrl', 'apiKey', 'modelStatusUrl'],
+  elsewhere: ['active', 'servers'],
+})
 
-/** Switches a provider on or off after a confirmation. */
-function ToggleProvider({ provider }: { provider: Provider }) {
-  const update = useUpdate(provider)
-  if (findLine(useOrigin(), 'active') !== undefined) return null
-  const { name, active = false } = provider
-  return (
-    <ActionButton
-      label={t(active ? 'app.admin.switchOff' : 'app.admin.switchOn')}
-      title={t(active ? 'app.admin.switchOffOf' : 'app.admin.switchOnOf', { name })}
-      text={t(active ? 'app.admin.switchOffProviderText' : 'app.admin.switchOnProviderText')}
-      action={t(active ? 'app.admin.switchOff' : 'app.admin.switchOn')}
-      isDangerous={active}
+const EditProvider = ({ provider }: { provider: Provider }) => (
+  <FormButton
+    label={t('app.admin.edit')}
+    title={t('app.admin.editOf', { name: provider.name })}
+    text={t('app.admin.editProviderText')}
+    record={provider}
+    form={attributes}
+    save={createUpdate(provider)}
+  />
+)
+
+/** Switches a provider on or off. */
+const ToggleProvider = ({ provider }: { provider: Provider }) =>
+  findLine(useOrigin(), 'active') === undefined && (
+    <SwitchButton
+      name={provider.name}
+      isOn={provider.active ?? false}
+      texts={[t('app.admin.switchOnProviderText'), t('app.admin.switchOffProviderText')]}
       record={provider}
-      act={(_form, condition) => update({ active: !active }, condition)}
+      save={createUpdate(provider)}
     />
   )
-}
 
-/** Sets the API key, which is never shown. */
-function SetKey({ provider }: { provider: Provider }) {
-  const update = useUpdate(provider)
-  if (findLine(useOrigin(), 'apiKey') !== undefined) return null
-  return (
+/** Sets or removes the API key, which is never shown. */
+const SetKey = ({ provider }: { provider: Provider }) =>
+  findLine(useOrigin(), 'apiKey') === undefined && (
     <ActionButton
       label={t('app.admin.setKey')}
       title={t('app.admin.keyOf', { name: provider.name })}
       text={t('app.admin.setKeyText')}
       action={t('app.save')}
       record={provider}
-      act={(form, condition) => update({ apiKey: readText(form, 'apiKey') || null }, condition)}
+      act={(form, condition) => createUpdate(provider)({ apiKey: null, ...key.read(form) }, condition)}
     >
-      <Field
-        label={t('app.admin.key')}
-        name="apiKey"
-        type="password"
-        autoComplete="off"
-        hint={t('app.admin.keyEmptyHint')}
-      />
+      <FormFields form={key} />
     </ActionButton>
   )
-}
 
 function RemoveProvider({ provider, models }: { provider: Provider; models: number }) {
   const navigate = useNavigate()
   return (
-    <ActionButton
-      label={t('app.admin.remove')}
+    <RemoveButton
       title={t('app.admin.removeOf', { name: provider.name })}
       text={t('app.admin.removeProviderText', { count: models })}
-      action={t('app.admin.remove')}
-      isDangerous
       record={provider}
       act={async (_form, condition) => {
         await api.aiProviders.delete.mutate({ id: provider.id, ...condition })
@@ -281,9 +224,9 @@ export function CheckModels({ provider }: { provider?: string }) {
     <>
       <span role="status">{result && describeChecks(result)}</span>
       <ErrorMessage error={error} />
-      <button type="button" className="quiet-button" aria-disabled={isWorking} onClick={check}>
+      <Button aria-disabled={isWorking} onClick={check}>
         {t(isWorking ? 'page.working' : 'app.admin.testCall')}
-      </button>
+      </Button>
     </>
   )
 }

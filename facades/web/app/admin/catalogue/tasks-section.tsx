@@ -1,142 +1,93 @@
 import { api } from '../../shared/api/client.ts'
 import { getRelatedId } from '../../shared/api/related.ts'
 import { t } from '../../shared/text/labels.ts'
-import { Field } from '../../shared/ui/field.tsx'
-import { ActionButton } from '../action-button.tsx'
+import { Toolbar } from '../../shared/ui/toolbar.tsx'
+import { RemoveButton } from '../action-button.tsx'
 import { useRecords } from '../admin-queries.ts'
-import { ChoiceInput, readText } from '../form-fields.tsx'
-import { useLocalRows } from '../local-rows.ts'
-import { type Column, RecordTable, SearchField } from '../record-table.tsx'
+import { actionColumn, columnsOf } from '../columns.tsx'
+import { defineWholeForm, FormButton } from '../record-form.tsx'
+import { defineSection } from '../section.tsx'
 import { type ModelWithProvider, useCatalogue } from './catalogue.ts'
 import { useOrigins } from './config-file.tsx'
 
 type Task = Awaited<ReturnType<typeof api.systemModels.list.query>>['items'][number]
 
-const useTasks = () =>
-  useRecords(['tasks'], async (signal) => {
-    const { items } = await api.systemModels.list.query({ page: { size: 1000 }, include: ['model'] }, { signal })
-    return items
-  })
-
-const surfaceLabels = { main: 'app.admin.surfaceMain', external: 'app.admin.surfaceExternal' } as const
-
-const buildColumns = (
-  models: readonly ModelWithProvider[],
-  findLine: (task: Task) => number | undefined,
-): Column<Task>[] => [
-  {
-    key: 'task',
-    label: t('app.admin.task'),
-    cell: ({ modelType }) => <code>{modelType}</code>,
-    text: ({ modelType }) => modelType,
-    isSortable: true,
-  },
-  {
-    key: 'surface',
-    label: t('app.admin.surfaces'),
-    cell: ({ usageType }) => t(surfaceLabels[usageType]),
-    text: ({ usageType }) => usageType,
-  },
-  {
-    key: 'model',
-    label: t('app.admin.model'),
-    cell: ({ modelId }) => modelId,
-    text: ({ modelId }) => modelId,
-    isSortable: true,
-  },
-  {
-    key: 'actions',
-    label: t('app.admin.actions'),
-    cell: (task) => <TaskActions task={task} models={models} line={findLine(task)} />,
-  },
-]
-interface TaskActionsProps {
-  task: Task
+interface Tasks {
+  tasks: readonly Task[]
   models: readonly ModelWithProvider[]
-  /** The line of the file that assigns the task, if there is one. */
-  line: number | undefined
+  /** Returns the line of the file that assigns a task, if there is one. */
+  findLine: (task: Task) => number | undefined
 }
 
-function TaskActions({ task, models, line }: TaskActionsProps) {
+function useTasks(): { data: Tasks | undefined; error: unknown } {
+  const { data: catalogue } = useCatalogue()
+  const { findTaskOrigin } = useOrigins()
+  const { data, error } = useRecords(['tasks'], (signal) =>
+    api.systemModels.list.query({ page: { size: 1000 }, include: ['model'] }, { signal }),
+  )
+  const findLine = ({ usageType, modelType }: Task) => findTaskOrigin(usageType, modelType)?.line
+  return { data: data && { tasks: data.items, models: catalogue?.models ?? [], findLine }, error }
+}
+
+const column = columnsOf<Task>('systemModels.update')
+
+/** Assigns models to the tasks of the service. */
+export const TasksSection = defineSection({
+  labels: {
+    title: 'app.admin.tasks',
+    search: 'app.field.systemModels.modelType',
+    none: 'app.admin.noTasks',
+    about: 'app.admin.tasksAbout',
+  },
+  useData: useTasks,
+  getRows: ({ tasks }) => tasks,
+  rowKey: ({ id }) => id,
+  texts: ({ modelType }) => [modelType],
+  columns: (data) => [
+    column('modelType', { cell: ({ modelType }) => <code>{modelType}</code>, isSortable: true }),
+    column('usageType'),
+    column('modelId', { label: t('app.field.model'), isSortable: true }),
+    actionColumn((task) => data && <TaskActions task={task} {...data} />),
+  ],
+  actions: (data) => (
+    <FormButton
+      label={t('app.admin.addTask')}
+      kind="primary"
+      title={t('app.admin.addTask')}
+      action={t('app.admin.add')}
+      form={newTask}
+      choices={{ model: listModelChoices(data?.models) }}
+      save={(task) => api.systemModels.create.mutate(task)}
+    />
+  ),
+})
+
+const newTask = defineWholeForm('systemModels.create')
+const changedTask = defineWholeForm('systemModels.update')
+
+function TaskActions({ task, models, findLine }: { task: Task } & Omit<Tasks, 'tasks'>) {
+  const line = findLine(task)
+  const record = { ...task, model: getRelatedId(task, 'model') }
   if (line !== undefined) return <span className="hint">{t('app.admin.ownedBy', { line })}</span>
   return (
-    <span className="button-row">
-      <ActionButton
+    <Toolbar>
+      <FormButton
         label={t('app.admin.edit')}
         title={t('app.admin.editOf', { name: task.modelType })}
-        action={t('app.save')}
-        record={task}
-        act={(form, condition) =>
-          api.systemModels.update.mutate({ id: task.id, ...condition, model: readText(form, 'model') })
-        }
-      >
-        <ChoiceInput
-          label={t('app.admin.model')}
-          name="model"
-          value={getRelatedId(task, 'model') ?? ''}
-          choices={listModelChoices(models)}
-        />
-      </ActionButton>
-      <ActionButton
-        label={t('app.admin.remove')}
+        record={record}
+        form={changedTask}
+        choices={{ model: listModelChoices(models) }}
+        save={(change, condition) => api.systemModels.update.mutate({ id: task.id, ...condition, ...change })}
+      />
+      <RemoveButton
         title={t('app.admin.removeTaskOf', { name: task.modelType })}
         text={t('app.admin.removeTaskText')}
-        action={t('app.admin.remove')}
-        isDangerous
         record={task}
         act={(_form, condition) => api.systemModels.delete.mutate({ id: task.id, ...condition })}
       />
-    </span>
+    </Toolbar>
   )
 }
 
-const listModelChoices = (models: readonly ModelWithProvider[]) => models.map(({ id, label }) => [id, label] as const)
-
-/** Assigns models to the tasks of the service. */
-export function TasksSection() {
-  const { data: catalogue } = useCatalogue()
-  const { data, error } = useTasks()
-  const models = catalogue?.models ?? []
-  const { findTaskOrigin } = useOrigins()
-  const columns = buildColumns(models, ({ usageType, modelType }) => findTaskOrigin(usageType, modelType)?.line)
-  const rows = useLocalRows({ records: data, error, columns, texts: ({ modelType }) => [modelType] })
-  return (
-    <RecordTable
-      label={t('app.admin.tasks')}
-      columns={columns}
-      rowKey={({ id }) => id}
-      {...rows}
-      none={t('app.admin.noTasks')}
-      filters={
-        <>
-          <p className="hint">{t('app.admin.tasksAbout')}</p>
-          <SearchField name="q" label={t('app.admin.task')} />
-        </>
-      }
-      actions={
-        <ActionButton
-          label={t('app.admin.addTask')}
-          className="button"
-          title={t('app.admin.addTask')}
-          action={t('app.admin.add')}
-          act={(form) =>
-            api.systemModels.create.mutate({
-              modelType: readText(form, 'task'),
-              usageType: readText(form, 'surface') === 'external' ? 'external' : 'main',
-              model: readText(form, 'model'),
-            })
-          }
-        >
-          <Field label={t('app.admin.task')} name="task" required maxLength={80} hint={t('app.admin.taskHint')} />
-          <ChoiceInput
-            label={t('app.admin.surfaces')}
-            name="surface"
-            value="main"
-            choices={Object.entries(surfaceLabels).map(([value, label]) => [value, t(label)])}
-          />
-          <ChoiceInput label={t('app.admin.model')} name="model" value="" choices={listModelChoices(models)} />
-        </ActionButton>
-      }
-    />
-  )
-}
+const listModelChoices = (models: readonly ModelWithProvider[] = []) =>
+  models.map(({ id, label }) => [id, label] as const)

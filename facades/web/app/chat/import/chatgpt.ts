@@ -16,8 +16,11 @@ export const isFromChatGpt = (conversation: Fields): boolean => 'mapping' in con
 /** Reads a conversation of an export of ChatGPT: a tree of messages, in which an answer is a chain of several. */
 export function readChatGpt(conversation: Fields): ImportedConversation {
   const omitted = { unreadable: 0, files: 0 }
-  const nodes = Object.entries(toFields(conversation['mapping'])).map(([id, node]) =>
-    readNode(id, toFields(node), omitted),
+  const mapping = Object.entries(toFields(conversation['mapping'])).map(([id, node]) => ({ id, node: toFields(node) }))
+  // Some exports name only the children of a message.
+  const parents = new Map(mapping.flatMap(({ id, node }) => toList(node['children']).map((child) => [child, id])))
+  const nodes = mapping.map(({ id, node }) =>
+    readNode({ id, parent: toText(node['parent']) || parents.get(id) }, node, omitted),
   )
   const createdAt = toTime(conversation['create_time'])
   const id = toText(conversation['conversation_id']) || toText(conversation['id']) || `${createdAt}:${nodes[0]?.id}`
@@ -32,9 +35,13 @@ export function readChatGpt(conversation: Fields): ImportedConversation {
   return toConversation(head, nodes, omitted)
 }
 
-function readNode(id: string, node: Fields, omitted: OmittedCounts): TreeMessage {
+interface NodePosition {
+  id: string
+  parent: string | undefined
+}
+
+function readNode({ id, parent }: NodePosition, node: Fields, omitted: OmittedCounts): TreeMessage {
   const message = toFields(node['message'])
-  const parent = toText(node['parent']) || undefined
   const emptyNode = {
     id,
     parent,

@@ -1,8 +1,10 @@
+// Reads an archive of any size from the disk of a browser, a part at a time.
 import { BlobReader, type FileEntry, ZipReader } from '@zip.js/zip.js/lib/zip-core-custom.js'
 import { isFromChatGpt, readChatGpt } from './chatgpt.ts'
 import { type ImportedConversation, toFields } from './imported-conversation.ts'
 import { JsonSplitter, type Member } from './json-splitter.ts'
 import { isFromLibreChat, readLibreChat } from './librechat.ts'
+import { isFromSvc, readSvcExport } from './svc-export.ts'
 
 /** The largest total size of the unpacked files. */
 const MAX_UNPACKED = 1024 ** 3
@@ -112,6 +114,7 @@ function parseJson(text: string): unknown {
 function readConversation(parsed: unknown): ImportedConversation | undefined {
   const fields = toFields(parsed)
   if (isFromChatGpt(fields)) return readChatGpt(fields)
+  if (isFromSvc(fields)) return readSvcExport(fields)
   if (isFromLibreChat(fields)) return readLibreChat(fields)
   return undefined
 }

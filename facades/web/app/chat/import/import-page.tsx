@@ -5,7 +5,10 @@ import { describeError } from '../../shared/api/error-text.ts'
 import { useSession } from '../../shared/session.tsx'
 import { formatMegabytes } from '../../shared/text/file-size.ts'
 import { t } from '../../shared/text/labels.ts'
-import { ErrorMessage } from '../../shared/ui/error-message.tsx'
+import { Button } from '../../shared/ui/button.tsx'
+import { ErrorNotice } from '../../shared/ui/error-message.tsx'
+import { Notice } from '../../shared/ui/notice.tsx'
+import { Page } from '../../shared/ui/page.tsx'
 import { PageHead, usePageTitle } from '../../shared/ui/page-head.tsx'
 import {
   type ImportProblem,
@@ -16,7 +19,7 @@ import {
   stopImport,
   useImport,
 } from './conversation-import.ts'
-import './import.css'
+import styles from './import-page.module.css'
 
 /** Imports conversations from other chat services. */
 export function ImportPage() {
@@ -27,24 +30,24 @@ export function ImportPage() {
     queryFn: ({ signal }) => api.conversations.quota.query(undefined, { signal }),
   })
   return (
-    <main id="main" className="chat">
+    <Page>
       <PageHead>
         <h1>{t('app.import')}</h1>
       </PageHead>
-      <div className="import">
+      <div className={styles.import}>
         <p>{t('app.import.text')}</p>
-        <ErrorMessage error={error} className="notice wrong" />
+        <ErrorNotice error={error} />
         {quota && <ImportLimits quota={quota} />}
         {quota && state?.phase !== 'running' && <FileChoice quota={quota} />}
         {state && <ImportProgress state={state} />}
       </div>
-    </main>
+    </Page>
   )
 }
 
 /** Shows the limits of the service before an import. */
 const ImportLimits = ({ quota: { conversations, bytes, messages } }: { quota: Quota }) => (
-  <ul className="bounds">
+  <ul className={styles.limits}>
     <li>
       {t('app.import.conversations', {
         left: Math.max(0, conversations.most - conversations.kept),
@@ -75,7 +78,7 @@ function FileChoice({ quota }: { quota: Quota }) {
     },
   }
   return (
-    <div className="import-target" {...dropTarget}>
+    <div className={styles.target} {...dropTarget}>
       <input
         ref={input}
         type="file"
@@ -86,9 +89,9 @@ function FileChoice({ quota }: { quota: Quota }) {
           target.value = ''
         }}
       />
-      <button type="button" className="button" aria-describedby={hint} onClick={() => input.current?.click()}>
+      <Button kind="primary" aria-describedby={hint} onClick={() => input.current?.click()}>
         {t('app.import.choose')}
-      </button>
+      </Button>
       <p className="hint" id={hint}>
         {t('app.import.drop')}
       </p>
@@ -107,7 +110,7 @@ function ImportProgress({ state }: { state: ImportState }) {
   const { phase, fileName, progress, stored, known, problems, unlisted, error } = state
   const isRunning = phase === 'running'
   return (
-    <section className="import-progress" aria-label={fileName}>
+    <section className={styles.progress} aria-label={fileName}>
       <h2>{t(phaseLabels[phase], { name: fileName })}</h2>
       {isRunning && <progress value={progress} aria-label={t('app.import.progress')} />}
       <p role="status">
@@ -116,15 +119,13 @@ function ImportProgress({ state }: { state: ImportState }) {
       </p>
       {isRunning && (
         <p>
-          <button type="button" className="quiet-button" onClick={stopImport}>
-            {t('app.composer.stop')}
-          </button>
+          <Button onClick={stopImport}>{t('app.composer.stop')}</Button>
         </p>
       )}
       {error !== undefined && (
-        <p className="notice wrong" role="alert">
+        <Notice kind="error" role="alert">
           {describeError(error)} {t('app.import.again')}
-        </p>
+        </Notice>
       )}
       {problems.length > 0 && <Problems problems={problems} unlisted={unlisted} />}
     </section>
@@ -132,7 +133,7 @@ function ImportProgress({ state }: { state: ImportState }) {
 }
 
 const Problems = ({ problems, unlisted }: { problems: readonly ImportProblem[]; unlisted: number }) => (
-  <section className="import-problems">
+  <section className={styles.problems}>
     <h3>{t('app.import.problems')}</h3>
     <ul>
       {problems.map((problem, index) => (

@@ -1,4 +1,4 @@
-import { type Answer, emptyAnswer } from '../../shared/conversation/answer.ts'
+import { type Answer, emptyAnswer, type ToolStep } from '../../shared/conversation/answer.ts'
 
 /** A message of an export. */
 export interface ImportedMessage {
@@ -160,11 +160,19 @@ function joinChain(chain: readonly TreeMessage[], parent: number, began: number)
 /** The model of an answer whose export does not name it. */
 const UNKNOWN_MODEL = '?'
 
+const createCall = (name: string, id: number, at: number): ToolStep => ({
+  id: String(id),
+  name,
+  server: '',
+  state: 'done',
+  at,
+})
+
 function joinAnswers(before: Answer, { answer, toolOutput }: TreeMessage): Answer {
-  const tools = [...before.tools, ...answer.tools]
+  const tools = [...before.tools, ...answer.tools.map((tool) => ({ ...tool, at: before.text.length + (tool.at ?? 0) }))]
   if (toolOutput) {
     const at = tools.findLastIndex(({ output }) => output === undefined)
-    const call = tools[at] ?? { id: String(tools.length), name: toolOutput.name, server: '', state: 'done' as const }
+    const call = tools[at] ?? createCall(toolOutput.name, tools.length, before.text.length)
     tools.splice(at === -1 ? tools.length : at, 1, { ...call, output: toolOutput.text })
   }
   return {

@@ -76,20 +76,29 @@ function readRole({ isCreatedByUser, sender, role }: Fields): TreeMessage['role'
 
 function readAnswer(message: Fields, omitted: OmittedCounts): Answer {
   const parts = toList(message['content']).map(toFields)
-  const texts = parts.map(({ text }) => toText(text) || toText(toFields(text)['value'])).filter((text) => text !== '')
+  const whole = toText(message['text'])
+  let text = ''
+  const tools: ToolStep[] = []
+  for (const part of parts) {
+    tools.push(...readTool(toFields(part['tool_call']), whole === '' ? text.length : 0))
+    text = joinParagraphs(text, toText(part['text']) || toText(toFields(part['text'])['value']))
+  }
   omitted.files += parts.filter(({ type }) => type === 'image_file' || type === 'image_url').length
   return {
     ...emptyAnswer,
-    text: toText(message['text']) || texts.join('\n\n'),
+    text: whole || text,
     thoughts: parts.flatMap(({ think }) => (toText(think) === '' ? [] : [{ text: toText(think) }])),
-    tools: parts.flatMap((part) => readTool(toFields(part['tool_call']))),
+    tools,
     ...(message['unfinished'] === true && { cut: 'interrupted' as const }),
   }
 }
 
-function readTool(call: Fields): ToolStep[] {
+const joinParagraphs = (before: string, text: string): string =>
+  before === '' || text === '' ? before + text : `${before}\n\n${text}`
+
+function readTool(call: Fields, at: number): ToolStep[] {
   const name = toText(call['name'])
   if (name === '') return []
   const { id, args, output } = call
-  return [{ id: toText(id) || name, name, server: '', state: 'done', input: args, output: toText(output) }]
+  return [{ id: toText(id) || name, name, server: '', state: 'done', input: args, output: toText(output), at }]
 }

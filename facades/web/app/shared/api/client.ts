@@ -13,6 +13,9 @@ export const api: Client = createClient({
 
 type Result<Call extends (...args: never[]) => Promise<unknown>> = Awaited<ReturnType<Call>>
 
+export type PageVisit = Result<Client['pages']['visit']['query']>
+export type Policy = Result<Client['announcements']['latestPolicy']['query']>
+export type ConsentRequest = Result<Client['consentPage']['asked']['query']>
 export type Connection = Result<Client['connections']['get']['query']>
 export type Conversation = Result<Client['conversations']['get']['query']>
 export type StoredMessage = Result<Client['conversations']['messages']['query']>['data'][number]
@@ -32,6 +35,13 @@ export const queryClient = new QueryClient({
 })
 
 export const isSignedOut = (error: unknown): boolean => error instanceof SvcError && error.status === 401
+
+/** Calls a mutation while the page is closed, which outlives the page and returns nothing to it. */
+export function sendOnClose(path: string, input: object): void {
+  const headers = { 'content-type': 'application/json', 'x-app-locale': appLocale }
+  // Browsers refuse bodies over 64 KiB here.
+  void fetch(`/trpc/${path}`, { method: 'POST', keepalive: true, headers, body: JSON.stringify(input) }).catch(() => {})
+}
 
 /** Calls the service, and marks the session as ended when the service answers with 401. */
 async function fetchInSession(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {

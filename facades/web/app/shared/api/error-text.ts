@@ -1,4 +1,6 @@
 import { SvcError } from '../../../../client/index.ts'
+import { KeyStoreFailure } from '../../../browser/keystore.ts'
+import { formatTimeWithSeconds } from '../text/formats.ts'
 import { hasLabel, t } from '../text/labels.ts'
 
 /** An error whose message is written for people. */
@@ -7,9 +9,12 @@ export class InputError extends Error {}
 /** Returns a text for the error in the language of the page. The messages of the service are in English. */
 export function describeError(error: unknown): string {
   if (error instanceof InputError) return error.message
+  if (error instanceof KeyStoreFailure) return t('page.keystore.damaged')
   if (isFailedImport(error)) return t('app.error.unreachable')
   if (!(error instanceof SvcError)) return t('page.error')
   const field = error.issues[0]?.path.at(-1)
+  const untilKey = `app.error.${error.code}.until`
+  if (error.retryAt && hasLabel(untilKey)) return t(untilKey, { time: formatTimeWithSeconds(error.retryAt) })
   const keys = [
     `app.error.field.${field}`,
     `app.error.${error.code}`,

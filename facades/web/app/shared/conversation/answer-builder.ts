@@ -21,8 +21,17 @@ export class AnswerBuilder {
     if (part.type === 'delta') this.#update({ text: this.#answer.text + part.text })
     else if (part.type === 'reasoning') this.#appendThought(part.text, part.signature)
     else if (part.type === 'source') this.#addSource(part)
-    else if (part.type === 'usage') this.#update({ usage: addUsage(this.#answer.usage, part), cut: part.cut })
+    else if (part.type === 'usage') this.#addUsage(part)
     else this.#addTool(part)
+  }
+
+  #addUsage(part: Extract<StreamPart, { type: 'usage' }>): void {
+    const { cut, answeredBy } = part
+    this.#update({
+      usage: addUsage(this.#answer.usage, part),
+      cut,
+      ...(answeredBy !== undefined && { answeredBy }),
+    })
   }
 
   /** Marks the answer as incomplete. */
@@ -64,7 +73,9 @@ export class AnswerBuilder {
     if (!step) return
     const isKnown = tools.some(({ id }) => id === step.id)
     this.#update({
-      tools: isKnown ? tools.map((each) => (each.id === step.id ? { ...each, ...step } : each)) : [...tools, step],
+      tools: isKnown
+        ? tools.map((each) => (each.id === step.id ? { ...each, ...step } : each))
+        : [...tools, { ...step, at: this.#answer.text.length }],
     })
   }
 }
@@ -119,6 +130,7 @@ function addUsage(before: Answer['usage'], part: Extract<StreamPart, { type: 'us
     inputTokens: part.inputTokens + (before?.inputTokens ?? 0),
     outputTokens: part.outputTokens + (before?.outputTokens ?? 0),
     cachedTokens: part.cachedTokens + (before?.cachedTokens ?? 0),
+    cacheWriteTokens: part.cacheWriteTokens + (before?.cacheWriteTokens ?? 0),
     reasoningTokens: part.reasoningTokens + (before?.reasoningTokens ?? 0),
     ...(cost && { cost }),
   }

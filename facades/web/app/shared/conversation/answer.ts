@@ -18,6 +18,8 @@ export interface ToolStep {
   state: 'running' | 'waiting' | 'done' | 'failed' | 'refused'
   output?: string
   signature?: string | undefined
+  /** The length of the text before the call; absent in answers of earlier versions. */
+  at?: number
 }
 
 /** An answer as it is stored. Earlier front ends read only `text` and `citations`. */
@@ -29,11 +31,15 @@ export interface Answer {
   tools: ToolStep[]
   /** The reason why the answer is incomplete. */
   cut?: CutReason | 'stopped' | 'interrupted' | undefined
+  /** The model that answered in place of the one that was asked. */
+  answeredBy?: string | undefined
   usage?:
     | {
         inputTokens: number
         outputTokens: number
         cachedTokens: number
+        /** Absent in answers of earlier versions. */
+        cacheWriteTokens?: number
         reasoningTokens: number
         cost?: { micros: number; currency: string }
       }

@@ -1,6 +1,5 @@
 import {
   type ClipboardEvent,
-  type DragEvent,
   type FormEvent,
   type KeyboardEvent,
   type ReactNode,
@@ -10,10 +9,13 @@ import {
   useRef,
   useState,
 } from 'react'
-import type { ConversationKey } from '../conversation-key.ts'
 import { t } from '../text/labels.ts'
-import { IconButton } from '../ui/icon.tsx'
-import { UploadList, type Uploads } from '../uploads.tsx'
+import { IconButton } from '../ui/icon-button.tsx'
+import { type DescribeObstacle, UploadList } from '../upload-list.tsx'
+import type { Uploads } from '../uploads.ts'
+import styles from './composer.module.css'
+import { FileDrop } from './file-drop.tsx'
+import { usePasteOffer } from './paste-offer.tsx'
 
 type AddFiles = (files: Iterable<File>) => void
 
@@ -22,6 +24,7 @@ interface ComposerProps {
   text: string
   write: (text: string) => void
   uploads: Uploads
+  describeObstacle?: DescribeObstacle | undefined
   placeholder: string
   submit: (event: FormEvent) => Promise<void>
   /** Notices above the field. */
@@ -31,41 +34,84 @@ interface ComposerProps {
   /** More buttons below the field. */
   tools?: ReactNode
   sendButton: ReactNode
+  /** Suggestions for the word before the caret, which get the keys first. */
+  completion?: Completion | undefined
+  /** Runs when the arrow up key is pressed in the empty field. */
+  editLast?: (() => void) | undefined
+}
+
+/** A list of suggestions for a field, which keeps the focus. */
+export interface Completion {
+  listId: string
+  /** The id of the highlighted suggestion. */
+  activeId: string
+  /** Prevents the default action of keys that it uses. */
+  handleKey: (event: KeyboardEvent<HTMLTextAreaElement>) => void
 }
 
 /** The form in which a message is written, with its files. */
-export const Composer = (props: ComposerProps) => {
-  const { field, text, write, uploads, placeholder, submit, notices, hints, tools, sendButton } = props
+export function Composer(props: ComposerProps) {
+  const { field, text, write, uploads, describeObstacle, placeholder, submit, completion, editLast } = props
+  const form = useRef<HTMLFormElement>(null)
+  const { takePasted, offer } = usePasteOffer({
+    text,
+    write,
+    addText: uploads.addText,
+    focus: () => field.current?.focus(),
+  })
   return (
-    <form className="composer" onSubmit={(event) => void submit(event)} {...createDropHandlers(uploads.add)}>
-      {notices}
-      <div className="composer-field">
-        <UploadList uploads={uploads.uploads} remove={uploads.remove} />
-        {hints}
-        <MessageField field={field} text={text} placeholder={placeholder} write={write} addFiles={uploads.add} />
-        <div className="composer-tools">
+    <form className={styles.composer} ref={form} onSubmit={(event) => void submit(event)}>
+      {props.notices}
+      <div className={styles.frame}>
+        <UploadList uploads={uploads.uploads} remove={uploads.remove} describeObstacle={describeObstacle} />
+        {offer}
+        {props.hints}
+        <MessageField
+          field={field}
+          text={text}
+          placeholder={placeholder}
+          write={write}
+          addFiles={uploads.add}
+          takePasted={takePasted}
+          completion={completion}
+          editLast={editLast}
+        />
+        <div className={styles.tools}>
           <AttachButton add={uploads.add} />
-          {tools}
-          <span className="spacer" />
-          {sendButton}
+          {props.tools}
+          <span className={styles.spacer} />
+          {props.sendButton}
         </div>
       </div>
+      <FileDrop form={form} add={uploads.add} />
     </form>
   )
 }
 
-/** Submits a form once at a time, and keeps the error. */
-export function useSubmit(canSend: boolean, send: () => Promise<void>) {
+/** Submits a form once at a time, and keeps the error. What is submitted while the page still loads is sent afterwards. */
+export function useSubmit(canSend: boolean, send: () => Promise<void>, isLoading = false) {
   const [state, setState] = useState<'ready' | 'sending' | { error: unknown }>('ready')
-  const canSubmit = canSend && state !== 'sending'
-  const submit = async (event: FormEvent) => {
-    event.preventDefault()
-    if (!canSubmit) return
+  const [isRequested, setRequested] = useState(false)
+  const canSubmit = (canSend || isLoading) && state !== 'sending'
+  const run = () => {
     setState('sending')
-    await send().then(
+    return send().then(
       () => setState('ready'),
       (error: unknown) => setState({ error }),
     )
+  }
+  const latest = useRef(run)
+  latest.current = run
+  useEffect(() => {
+    if (!isRequested || isLoading) return
+    setRequested(false)
+    if (canSend) void latest.current()
+  }, [isRequested, isLoading, canSend])
+  const submit = async (event: FormEvent) => {
+    event.preventDefault()
+    if (!canSubmit) return
+    if (isLoading) setRequested(true)
+    else await run()
   }
   return { canSubmit, submit, error: typeof state === 'object' ? state.error : undefined }
 }
@@ -77,20 +123,35 @@ interface MessageFieldProps {
   write: (text: string) => void
   /** Receives pasted content that is no text. */
   addFiles: AddFiles
+  /** Is told of a text that was pasted. */
+  takePasted: (text: string) => void
+  completion: Completion | undefined
+  editLast: ComposerProps['editLast']
 }
 
 /** The field in which a message is written. */
-const MessageField = ({ field, text, placeholder, write, addFiles }: MessageFieldProps) => (
+const MessageField = ({ field, text, placeholder, write, completion, editLast, ...paste }: MessageFieldProps) => (
   <textarea
+    className={styles.field}
     ref={field}
     rows={1}
     dir="auto"
     value={text}
     aria-label={t('app.composer.message')}
     placeholder={placeholder}
+    aria-autocomplete={completion && 'list'}
+    aria-controls={completion?.listId}
+    aria-activedescendant={completion?.activeId}
     onChange={(event) => write(event.target.value)}
-    onPaste={(event) => pasteFiles(event, addFiles)}
-    onKeyDown={submitOnEnter}
+    onPaste={(event) => takePaste(event, paste)}
+    onKeyDown={(event) => {
+      completion?.handleKey(event)
+      if (event.defaultPrevented) return
+      submitOnEnter(event)
+      if (event.key !== 'ArrowUp' || text !== '' || !editLast) return
+      event.preventDefault()
+      editLast()
+    }}
   />
 )
 
@@ -118,7 +179,7 @@ export const SendButton = ({ disabled }: { disabled: boolean }) => (
     key="send"
     icon="arrowUp"
     label={t('app.composer.send')}
-    className="primary"
+    kind="primary"
     type="submit"
     disabled={disabled}
   />
@@ -127,22 +188,17 @@ export const SendButton = ({ disabled }: { disabled: boolean }) => (
 /**
  * Attaches pasted pictures and files. Content that is text as well, such as cells of a spreadsheet, is pasted as text.
  */
-function pasteFiles(event: ClipboardEvent, add: AddFiles): void {
-  const { files, types } = event.clipboardData
-  if (files.length === 0 || types.includes('text/plain')) return
+function takePaste(
+  event: ClipboardEvent,
+  { addFiles, takePasted }: Pick<MessageFieldProps, 'addFiles' | 'takePasted'>,
+): void {
+  const text = event.clipboardData.getData('text/plain')
+  const { files } = event.clipboardData
+  takePasted(text)
+  if (files.length === 0 || text !== '') return
   event.preventDefault()
-  add([...files])
+  addFiles([...files])
 }
-
-/** Returns handlers that attach files dropped on a form. */
-const createDropHandlers = (add: AddFiles) => ({
-  onDragOver: (event: DragEvent) => event.preventDefault(),
-  onDrop: (event: DragEvent) => {
-    if (event.dataTransfer.files.length === 0) return
-    event.preventDefault()
-    add([...event.dataTransfer.files])
-  },
-})
 
 /**
  * Submits the form on Enter, except for the Enter that ends a composition of an input method, and on touch keyboards.
@@ -156,75 +212,55 @@ function submitOnEnter(event: KeyboardEvent<HTMLTextAreaElement>): void {
 
 const isTouch = matchMedia('(pointer: coarse) and (hover: none)')
 
-const SAVE_DELAY_MS = 250
-
-const getDraftKey = (owner: string, slug: string | undefined) => `svc:draft:${owner}:${slug ?? 'new'}`
-
-/** Keeps the text that is being written in a conversation, encrypted in this browser, so that it survives a reload. */
-export function useDraft(key: ConversationKey, owner: string, slug: string | undefined) {
-  const storageKey = getDraftKey(owner, slug)
-  const [text, setText] = useState('')
-  const latest = useRef('')
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
-  latest.current = text
-  useEffect(() => {
-    const sealed = localStorage.getItem(storageKey)
-    if (sealed === null) return
-    key.open(sealed).then(
-      (draft) => setText((current) => current || draft),
-      // The draft was encrypted with an earlier key, which no longer exists.
-      () => localStorage.removeItem(storageKey),
-    )
-  }, [key, storageKey])
-  const save = async (draft: string) => {
-    const sealed = draft.trim() === '' ? undefined : await key.seal(draft)
-    // It may have been sent meanwhile.
-    if (latest.current !== draft) return
-    if (sealed === undefined) localStorage.removeItem(storageKey)
-    else localStorage.setItem(storageKey, sealed)
-  }
-  const write = (next: string) => {
-    latest.current = next
-    setText(next)
-    clearTimeout(timer.current)
-    timer.current = setTimeout(() => void save(next), SAVE_DELAY_MS)
-  }
-  /** Clears the draft that was sent, unless something else was written meanwhile. */
-  const clear = (sent: string) => {
-    if (latest.current !== sent) return
-    latest.current = ''
-    setText('')
-    clearTimeout(timer.current)
-    localStorage.removeItem(storageKey)
-  }
-  return { text, write, clear }
-}
-
 /** The fields that a quotation can be inserted into. */
 type FieldName = 'chat' | 'room' | 'thread'
 
-const quotationTargets = new Map<FieldName, (quotation: string) => void>()
+const focusTargets = new Map<FieldName, HTMLElement>()
+
+/** Moves the focus to a field, if it is shown. Touch keyboards would cover what is read. */
+export function focusField(name: FieldName): void {
+  if (!isTouch.matches) focusTargets.get(name)?.focus({ preventScroll: true })
+}
+
+/** Lets a field have the focus when it appears, and on request. */
+export function useFieldFocus(name: FieldName, field: RefObject<HTMLElement | null>): void {
+  useEffect(() => {
+    const element = field.current
+    if (!element) return
+    focusTargets.set(name, element)
+    focusField(name)
+    return () => {
+      if (focusTargets.get(name) === element) focusTargets.delete(name)
+    }
+  }, [name, field])
+}
+
+const insertionTargets = new Map<FieldName, (text: string) => void>()
+
+/** Inserts a text into the field for the next message, above what it has. */
+export function insertText(field: FieldName, text: string): void {
+  insertionTargets.get(field)?.(text)
+}
 
 /** Inserts a text as a quotation into the field for the next message. */
-export function insertQuotation(field: FieldName, text: string): void {
-  quotationTargets.get(field)?.(text.replace(/^/gm, '> '))
-}
+export const insertQuotation = (field: FieldName, text: string): void =>
+  insertText(field, `${text.replace(/^/gm, '> ')}\n\n`)
 
 interface Draft {
   text: string
   write: (text: string) => void
 }
 
-/** Inserts quotations above the text of a draft. */
-export function useQuotations(field: FieldName, draft: Draft, element: RefObject<HTMLElement | null>): void {
+/** Inserts texts above the text of a draft. */
+export function useInsertions(field: FieldName, draft: Draft, element: RefObject<HTMLElement | null>): void {
   useEffect(() => {
-    const insert = (quotation: string) => {
-      draft.write(`${quotation}\n\n${draft.text}`)
+    const insert = (text: string) => {
+      draft.write(text + draft.text)
       element.current?.focus()
     }
-    quotationTargets.set(field, insert)
+    insertionTargets.set(field, insert)
     return () => {
-      if (quotationTargets.get(field) === insert) quotationTargets.delete(field)
+      if (insertionTargets.get(field) === insert) insertionTargets.delete(field)
     }
   }, [field, draft, element])
 }

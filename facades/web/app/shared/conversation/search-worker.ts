@@ -1,4 +1,5 @@
 import { type Excerpt, findExcerpt } from '../text/excerpt.ts'
+import { buildWordPattern } from '../text/word-pattern.ts'
 
 /** The texts of a conversation or of a message, which are kept and forgotten together. */
 export interface TextGroup<Place> {
@@ -60,10 +61,12 @@ function keep(group: TextGroup<unknown>): void {
 }
 
 function find(words: string): SearchHit<unknown>[] {
+  const pattern = buildWordPattern(words)
+  if (!pattern) return []
   const newestFirst = [...groups.values()].toSorted((one, other) => other.order - one.order)
   const matches = newestFirst.values().flatMap(({ texts }) =>
     texts.values().flatMap(({ place, text }) => {
-      const excerpt = findExcerpt(text, words)
+      const excerpt = findExcerpt(text, pattern)
       return excerpt ? [{ place, excerpt }] : []
     }),
   )

@@ -1,9 +1,13 @@
 import { useState } from 'react'
 import { t } from '../text/labels.ts'
+import { Button } from '../ui/button.tsx'
 import { ErrorMessage } from '../ui/error-message.tsx'
-import { Icon } from '../ui/icon.tsx'
+import { Toolbar } from '../ui/toolbar.tsx'
 import type { ToolStep } from './answer.ts'
 import { answerApproval } from './approvals.ts'
+import { Details, DetailsPart } from './details.tsx'
+import styles from './tool-steps.module.css'
+import { getToolTitle } from './tool-title.ts'
 
 /** The tool calls of an answer, and the requests for approval. */
 export const ToolSteps = ({ tools, isStreaming }: { tools: readonly ToolStep[]; isStreaming: boolean }) =>
@@ -23,20 +27,36 @@ const stateLabels = {
   refused: 'app.tool.refused',
 } as const
 
-const ToolDetails = ({ tool: { name, server, state, input, output } }: { tool: ToolStep }) => (
-  <details className="tool">
-    <summary>
-      <Icon name="next" />
-      {t(stateLabels[state], { name })}
-      {server !== '' && <span className="hint">{server}</span>}
-    </summary>
-    {input !== undefined && <ToolData title={t('app.tool.input')} value={input} />}
-    {output !== undefined && <ToolData title={t('app.tool.output')} value={output} />}
-  </details>
+/** Says how a tool call ended. */
+export const describeTool = ({ state, name }: ToolStep): string => t(stateLabels[state], { name: getToolTitle(name) })
+
+const ToolDetails = ({ tool }: { tool: ToolStep }) => (
+  <Details
+    summary={
+      <>
+        <span title={tool.name}>{describeTool(tool)}</span>
+        {tool.server !== '' && <span className={styles.server}>{tool.server}</span>}
+      </>
+    }
+  >
+    {tool.input !== undefined && <ToolDataPart title={t('app.tool.input')} value={tool.input} />}
+    {tool.output !== undefined && <ToolDataPart title={t('app.tool.output')} value={tool.output} />}
+  </Details>
 )
 
-const ToolData = ({ title, value }: { title: string; value: unknown }) => (
-  <div className="tool-data">
+interface ToolDataProps {
+  title: string
+  value: unknown
+}
+
+const ToolDataPart = (props: ToolDataProps) => (
+  <DetailsPart>
+    <ToolData {...props} />
+  </DetailsPart>
+)
+
+const ToolData = ({ title, value }: ToolDataProps) => (
+  <div className={styles.data}>
     <h3>{title}</h3>
     {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard. */}
     <pre tabIndex={0}>{typeof value === 'string' ? value : JSON.stringify(value, null, 2)}</pre>
@@ -51,23 +71,24 @@ function ApprovalRequest({ tool: { id, question = id, name, server, input } }: {
     await answerApproval(question, { allow, remember }).catch((error: unknown) => setState({ error }))
   }
   const isAnswered = state === 'answered'
+  const words = t('app.tool.question', { name: getToolTitle(name) })
   return (
-    <section className="approval" aria-label={t('app.tool.question', { name })}>
-      <h3>{t('app.tool.question', { name })}</h3>
+    <section className={styles.approval} aria-label={words}>
+      <h3 title={name}>{words}</h3>
       <p className="hint">{t('app.tool.leaves', { server })}</p>
       <ToolData title={t('app.tool.input')} value={input} />
       {typeof state === 'object' && <ErrorMessage error={state.error} />}
-      <p className="actions">
-        <button type="button" className="quiet-button" disabled={isAnswered} onClick={() => answer(false)}>
+      <Toolbar align="end" className={styles.choices}>
+        <Button disabled={isAnswered} onClick={() => answer(false)}>
           {t('app.tool.no')}
-        </button>
-        <button type="button" className="quiet-button" disabled={isAnswered} onClick={() => answer(true, true)}>
+        </Button>
+        <Button disabled={isAnswered} onClick={() => answer(true, true)}>
           {t('app.tool.always')}
-        </button>
-        <button type="button" className="button" disabled={isAnswered} onClick={() => answer(true)}>
+        </Button>
+        <Button kind="primary" disabled={isAnswered} onClick={() => answer(true)}>
           {t('app.tool.once')}
-        </button>
-      </p>
+        </Button>
+      </Toolbar>
     </section>
   )
 }

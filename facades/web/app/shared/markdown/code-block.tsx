@@ -1,13 +1,14 @@
-import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
 import { t } from '../text/labels.ts'
+import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
 import type { CodeNode } from './highlight.ts'
+import { hasPreview, isDiagram } from './preview-languages.ts'
 
 /** Milliseconds without a change of the code before it is highlighted. */
 const HIGHLIGHT_DELAY_MS = 120
 
-/** Languages that can be shown as a web page on demand. */
-const previewLanguages = new Set(['html', 'svg', 'xml'])
+const Preview = lazy(async () => ({ default: (await import('./preview.tsx')).Preview }))
 
 /** A code block with its language, syntax highlighting and a button that copies it. */
 export function CodeBlock({ code, language }: { code: string; language: string }) {
@@ -17,14 +18,18 @@ export function CodeBlock({ code, language }: { code: string; language: string }
     <figure className="code-block">
       <figcaption>
         <span>{language}</span>
-        {previewLanguages.has(language) && (
-          <button type="button" className="plain-button" aria-pressed={isShown} onClick={() => setShown(!isShown)}>
-            {t('app.code.preview')}
-          </button>
+        {hasPreview(language) && (
+          <Button kind="plain" aria-pressed={isShown} onClick={() => setShown(!isShown)}>
+            {t(isDiagram(language) ? 'app.code.diagram' : 'app.code.preview')}
+          </Button>
         )}
         <CopyButton text={code} label={t('app.code.copy')} />
       </figcaption>
-      {isShown && <HtmlPreview source={code} />}
+      {isShown && (
+        <Suspense>
+          <Preview key={code} source={code} language={language} />
+        </Suspense>
+      )}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard. */}
       <pre tabIndex={0} dir="ltr">
         <code>{nodes ? nodes.map(renderNode) : code}</code>
@@ -57,22 +62,5 @@ function renderNode(node: CodeNode, index: number): ReactNode {
     <span key={index} className={name && `code-${name}`}>
       {node.children.map(renderNode)}
     </span>
-  )
-}
-
-/** Shows HTML of a model in a frame of another origin, whose CSP forbids scripts and requests. */
-function HtmlPreview({ source }: { source: string }) {
-  const frame = useRef<HTMLIFrameElement>(null)
-  return (
-    <iframe
-      ref={frame}
-      className="preview"
-      title={t('app.code.previewTitle')}
-      src="/chat-preview"
-      sandbox="allow-scripts"
-      referrerPolicy="no-referrer"
-      // The sandboxed frame has an opaque origin, which cannot be named.
-      onLoad={() => frame.current?.contentWindow?.postMessage(source, '*')}
-    />
   )
 }

@@ -94,7 +94,7 @@ class TreeEmitter {
   finalize(): void {}
 }
 
-hljs.configure({ __emitter: TreeEmitter as never, classPrefix: 'code-' })
+hljs.configure({ __emitter: TreeEmitter, classPrefix: 'code-' })
 
 /** Longer code is shown without highlighting, as some grammars search a line again for each of its characters. */
 const MAX_LENGTH = 20_000

@@ -43,9 +43,3 @@ export function Link({ href, words, children }: LinkProps) {
     </>
   )
 }
-
-/** Returns true for raster images in `data:` URLs, the only pictures that are shown. */
-export const isDataImage = (href: string): boolean =>
-  /^data:image\/(?:png|jpeg|gif|webp|avif);base64,[\w+/=]+$/.test(href)
-
-export const getHost = (href: string): string => (URL.canParse(href) ? new URL(href).host : '')

@@ -10,12 +10,16 @@ import {
   useRef,
 } from 'react'
 import { t } from '../text/labels.ts'
+import { CopyButton } from '../ui/copy-button.tsx'
 import { SourceBoundary } from '../ui/source-boundary.tsx'
 import { CodeBlock } from './code-block.tsx'
+import { DataPicture } from './data-picture.tsx'
 import { Entity } from './entity.tsx'
 import { Formula } from './formula.tsx'
-import { getHost, isDataImage, Link } from './link.tsx'
+import { Link } from './link.tsx'
+import { TextWithMentions, WithoutMentions } from './mentions.tsx'
 import { IncrementalMarkdown } from './parser.ts'
+import { getHost, isDataImage } from './safe-link.ts'
 import { repairMarkdown } from './streaming.ts'
 import type { Block, Inline, InlineElement, ListToken, NotesToken, TableToken } from './tokens.ts'
 import './markdown.css'
@@ -82,7 +86,11 @@ function renderBlock(block: Block): ReactNode {
     case 'code':
       return <CodeBlock code={block.text} language={block.language} />
     case 'quote':
-      return <blockquote dir={block.direction}>{renderBlocks(block.blocks)}</blockquote>
+      return (
+        <blockquote dir={block.direction}>
+          <WithoutMentions>{renderBlocks(block.blocks)}</WithoutMentions>
+        </blockquote>
+      )
     case 'list':
       return <List {...block} />
     case 'table':
@@ -139,7 +147,7 @@ const TextId = createContext('')
 const Notes = ({ notes }: { notes: NotesToken['notes'] }) => {
   const id = useContext(TextId)
   return (
-    <ol className="notes">
+    <ol>
       {notes.map(({ number, blocks }) => (
         <li key={number} value={number} id={`${id}${number}`} tabIndex={-1}>
           {renderBlocks(blocks)}
@@ -165,9 +173,22 @@ function NoteMark({ number, text }: { number: number; text: string }) {
   )
 }
 
-const Table = ({ header, alignments, rows, direction }: TableToken) => (
+/** A table with a button that copies it for a spreadsheet. */
+const Table = (table: TableToken) => (
+  <div className="table-frame">
+    <TableContent {...table} />
+    <CopyButton text={() => copyAsCsv(table)} label={t('app.markdown.copyTable')} />
+  </div>
+)
+
+async function copyAsCsv(table: TableToken): Promise<string> {
+  const { writeTableAsCsv } = await import('./table-csv.ts')
+  return writeTableAsCsv(table)
+}
+
+const TableContent = ({ header, alignments, rows, direction }: TableToken) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard.
-  <section className="table" tabIndex={0} aria-label={t('app.markdown.table')} dir={direction}>
+  <figure className="table" tabIndex={0} aria-label={t('app.markdown.table')} dir={direction}>
     <table>
       <thead>
         <tr>
@@ -193,7 +214,7 @@ const Table = ({ header, alignments, rows, direction }: TableToken) => (
         ))}
       </tbody>
     </table>
-  </section>
+  </figure>
 )
 
 /**
@@ -202,7 +223,8 @@ const Table = ({ header, alignments, rows, direction }: TableToken) => (
  */
 const renderInline = (content: readonly Inline[]): ReactNode =>
   content.map((part, index) => {
-    if (typeof part === 'string') return part
+    // biome-ignore lint/suspicious/noArrayIndexKey: parts of a line keep their positions while a text grows.
+    if (typeof part === 'string') return part.includes('@') ? <TextWithMentions key={index} text={part} /> : part
     // biome-ignore lint/suspicious/noArrayIndexKey: parts of a line keep their positions while a text grows.
     return <Fragment key={index}>{renderElement(part)}</Fragment>
   })
@@ -216,7 +238,7 @@ function renderElement(element: InlineElement): ReactElement | string {
     case 'link':
       return (
         <Link href={element.href} words={element.words}>
-          {renderInline(element.content)}
+          <WithoutMentions>{renderInline(element.content)}</WithoutMentions>
         </Link>
       )
     case 'image':
@@ -236,7 +258,7 @@ function renderElement(element: InlineElement): ReactElement | string {
 
 /** Shows a picture of another host as a link, because loading it could send parts of the conversation there. */
 function Picture({ href, text }: { href: string; text: string }) {
-  if (isDataImage(href)) return <img src={href} alt={text} />
+  if (isDataImage(href)) return <DataPicture href={href} text={text} />
   const words = t('app.markdown.picture', { name: text || getHost(href) })
   return (
     <Link href={href} words={words}>

@@ -1,5 +1,8 @@
 import katex from 'katex'
 import 'katex/dist/katex.min.css'
+import { copyFormulasAsTex } from './copy-formulas.ts'
+
+copyFormulasAsTex()
 
 /** Longer formulas are shown as source. */
 const MAX_LENGTH = 10_000

@@ -33,3 +33,9 @@ function hasOtherHost(words: string, host: string): boolean {
     ?.toLowerCase()
   return named !== undefined && named !== host && `www.${named}` !== host && named !== `www.${host}`
 }
+
+/** Returns true for raster images in `data:` URLs, the only pictures that are shown. */
+export const isDataImage = (href: string): boolean =>
+  /^data:image\/(?:png|jpeg|gif|webp|avif);base64,[\w+/=]+$/.test(href)
+
+export const getHost = (href: string): string => (URL.canParse(href) ? new URL(href).host : '')

@@ -1,58 +1,131 @@
 import { Combobox } from '@base-ui/react/combobox'
+import { type KeyboardEvent, type MouseEvent, type ReactNode, useState } from 'react'
 import { t } from '../text/labels.ts'
+import { joinClasses } from '../ui/class-names.ts'
 import { Icon } from '../ui/icon.tsx'
+import { Input } from '../ui/input.tsx'
+import { MenuLayer, MenuNote, MenuRow, MenuSurface } from '../ui/menu-parts.tsx'
+import { groupModels, type ModelGroup } from './model-groups.ts'
+import { useModelHistory } from './model-history.ts'
+import styles from './models.module.css'
 import { type ChatModel, describeModel } from './models.ts'
 
 export interface ModelPickerProps {
   models: readonly ChatModel[] | undefined
+  /** The model that is chosen now; undefined if there is none. */
   model: ChatModel | undefined
   choose: (modelId: string) => void
+  /** The accessible name of the button. */
+  label: string
+  className: string | undefined
+  /** The content of the button. */
+  children: ReactNode
 }
 
-/** Chooses the model for the next question from a searchable list. */
-export const ModelPicker = ({ models = [], model, choose }: ModelPickerProps) => (
-  <Combobox.Root
-    defaultOpen
-    items={models}
-    value={model ?? null}
-    onValueChange={(selected) => selected && choose(selected.modelId)}
-    itemToStringLabel={({ label }: ChatModel) => label}
-    filter={isMatch}
-  >
-    <Combobox.Trigger
-      className="model-trigger"
-      aria-label={t('app.model.chosen', { name: model?.label ?? t('app.model.none') })}
+/** Chooses a model from a searchable list, which is open when it is mounted. */
+export function ModelPicker({ models = [], model, choose, label, className, children }: ModelPickerProps) {
+  const { history, toggleFavourite } = useModelHistory()
+  // The order stays while the list is open, so that no model moves away from the pointer.
+  const [groups, setGroups] = useState(() => groupModels(models, history))
+  const [highlighted, setHighlighted] = useState<ChatModel>()
+  const toggleOnKey = (event: KeyboardEvent) => {
+    if (event.key !== FAVOURITE_KEY || !highlighted) return
+    event.preventDefault()
+    toggleFavourite(highlighted.modelId)
+  }
+  return (
+    <Combobox.Root
+      defaultOpen
+      items={groups}
+      value={model ?? null}
+      onValueChange={(selected: ChatModel | null) => selected && choose(selected.modelId)}
+      onOpenChange={(isOpen) => isOpen && setGroups(groupModels(models, history))}
+      onItemHighlighted={setHighlighted}
+      itemToStringLabel={({ label: name }: ChatModel) => name}
+      isItemEqualToValue={(one: ChatModel, other: ChatModel) => one.modelId === other.modelId}
+      filter={isMatch}
+      autoHighlight
     >
-      <span>{model?.label ?? t('app.model.none')}</span>
-      <Icon name="chevron" />
-    </Combobox.Trigger>
-    <Combobox.Portal>
-      <Combobox.Positioner align="end" sideOffset={4} className="positioner">
-        <Combobox.Popup className="popup models" aria-label={t('app.model')}>
-          <Combobox.Input
-            className="text-field"
-            placeholder={t('app.model.search')}
-            aria-label={t('app.model.search')}
-          />
-          <Combobox.Empty>
-            <p className="menu-note">{t('app.model.nothing')}</p>
-          </Combobox.Empty>
-          <Combobox.List>{(each: ChatModel) => <ModelItem key={each.modelId} model={each} />}</Combobox.List>
-        </Combobox.Popup>
-      </Combobox.Positioner>
-    </Combobox.Portal>
-  </Combobox.Root>
-)
+      <Combobox.Trigger className={className} aria-label={label} title={label}>
+        {children}
+      </Combobox.Trigger>
+      <Combobox.Portal>
+        <Combobox.Positioner align="end" sideOffset={4} render={<MenuLayer />}>
+          <Combobox.Popup render={<MenuSurface className={styles.popup} />} aria-label={t('app.model')}>
+            <Combobox.Input
+              render={<Input />}
+              placeholder={t('app.model.search')}
+              aria-label={t('app.model.search')}
+              onKeyDown={toggleOnKey}
+            />
+            <Combobox.Empty>
+              <MenuNote>{t('app.model.nothing')}</MenuNote>
+            </Combobox.Empty>
+            <Combobox.List>
+              {(group: ModelGroup) => (
+                <Combobox.Group key={group.name} items={group.items}>
+                  <Combobox.GroupLabel className={styles.heading}>{group.name}</Combobox.GroupLabel>
+                  <Combobox.Collection>
+                    {(each: ChatModel) => (
+                      <ModelItem
+                        key={each.modelId}
+                        model={each}
+                        showsProvider={group.isMixed}
+                        isFavourite={history.favourites.includes(each.modelId)}
+                        toggleFavourite={toggleFavourite}
+                      />
+                    )}
+                  </Combobox.Collection>
+                </Combobox.Group>
+              )}
+            </Combobox.List>
+            <MenuNote>{t('app.model.favouriteKey')}</MenuNote>
+          </Combobox.Popup>
+        </Combobox.Positioner>
+      </Combobox.Portal>
+    </Combobox.Root>
+  )
+}
 
-const ModelItem = ({ model }: { model: ChatModel }) => (
-  <Combobox.Item value={model} className="menu-item model">
-    <span className="model-name">{model.label}</span>
-    <span className="hint">{describeModel(model).join(' · ')}</span>
-    {model.description && <span className="hint model-about">{model.description}</span>}
-  </Combobox.Item>
-)
+/** Marks the highlighted model as a favourite, or unmarks it. No name of a model has this character. */
+const FAVOURITE_KEY = '*'
 
-function isMatch(model: ChatModel, query: string): boolean {
-  const needle = query.trim().toLowerCase()
-  return [model.label, model.modelId, model.providerName].some((text) => text.toLowerCase().includes(needle))
+interface ModelItemProps {
+  model: ChatModel
+  showsProvider: boolean
+  isFavourite: boolean
+  toggleFavourite: (modelId: string) => void
+}
+
+function ModelItem({ model, showsProvider, isFavourite, toggleFavourite }: ModelItemProps) {
+  const facts = describeModel(model)
+  // An option contains no button, so a click on its star is told by its target.
+  const toggleByStar = (event: MouseEvent & { preventBaseUIHandler: () => void }) => {
+    if (!(event.target as Element).closest(`.${styles.star}`)) return
+    event.preventBaseUIHandler()
+    toggleFavourite(model.modelId)
+  }
+  return (
+    <Combobox.Item value={model} render={<MenuRow className={styles.model} />} onClick={toggleByStar}>
+      <span className={styles.name}>
+        {model.label}
+        {model.isDefault && <span className={styles.badge}>{t('app.model.default')}</span>}
+      </span>
+      <span className={styles.star} data-marked={isFavourite || undefined} title={t('app.model.favourite')}>
+        <Icon name="star" />
+        {isFavourite && <span className="off-screen">{t('app.model.isFavourite')}</span>}
+      </span>
+      <span className="hint">{(showsProvider ? [model.providerName, ...facts] : facts).join(' · ')}</span>
+      {model.description && <span className={joinClasses('hint', styles.description)}>{model.description}</span>}
+    </Combobox.Item>
+  )
+}
+
+/** Returns true if a model has each word of the query in its name or that of its provider. */
+function isMatch({ label, modelId, providerName }: ChatModel, query: string): boolean {
+  const text = `${label} ${modelId} ${providerName}`.toLowerCase()
+  return query
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word))
 }

@@ -1,18 +1,22 @@
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
 import { api, type Model } from '../api/client.ts'
 import { getRelatedId } from '../api/related.ts'
-import { type Session, useSession } from '../session.tsx'
 import { language, t } from '../text/labels.ts'
+import { useModelHistory } from './model-history.ts'
 
 /** A model with its provider's name and its description. */
 export interface ChatModel extends Model {
   providerName: string
   description: string | undefined
+  /** True for the model that administrators have chosen for first chats. */
+  isDefault: boolean
 }
 
-const getStorageKey = ({ connection }: Session) => `svc:model:${connection.userinfo?.id}`
+/** The model of a fresh installation, which answers one sample question. */
+export const DEMO_MODEL = 'demo'
+
 const ALL = { page: { size: 1000 } }
+const TASKS = { page: { size: 200 } }
 
 /** Reads the chat models that the person may use. */
 export const useModels = () =>
@@ -20,11 +24,13 @@ export const useModels = () =>
     queryKey: ['models'],
     staleTime: 5 * 60_000,
     queryFn: async ({ signal }): Promise<ChatModel[]> => {
-      const [models, providers, descriptions] = await Promise.all([
+      const [models, providers, descriptions, tasks] = await Promise.all([
         api.aiModels.list.query({ ...ALL, include: ['provider'], sort: ['position', 'label'] }, { signal }),
         api.aiProviders.list.query(ALL, { signal }),
         api.aiModelDescriptions.list.query(ALL, { signal }),
+        api.systemModels.list.query(TASKS, { signal }),
       ])
+      const defaultId = tasks.items.find(({ modelType }) => modelType === 'default')?.modelId
       const names = new Map(providers.items.map(({ id, name }) => [id, name]))
       const texts = new Map(descriptions.items.map(({ aiModelId, description }) => [String(aiModelId), description]))
       return models.items
@@ -33,21 +39,33 @@ export const useModels = () =>
           ...model,
           providerName: names.get(getRelatedId(model, 'provider') ?? '') ?? '',
           description: texts.get(model.id),
+          isDefault: model.modelId === defaultId,
         }))
     },
   })
 
-/** Returns the model for the next question: the one chosen last, or else the first that is reachable. */
+/** Returns the model for the next question: the one used last, or else the default, or else the first reachable one. */
 export function useChosenModel(models: readonly ChatModel[] | undefined) {
-  const storageKey = getStorageKey(useSession())
-  const [selectedId, setSelectedId] = useState(() => localStorage.getItem(storageKey))
-  const model = models?.find(({ modelId }) => modelId === selectedId) ?? models?.find(isReachable) ?? models?.[0]
-  const choose = (modelId: string) => {
-    localStorage.setItem(storageKey, modelId)
-    setSelectedId(modelId)
-  }
-  return { model, choose }
+  const { history, recordUse } = useModelHistory()
+  const last = history.recent.flatMap((id) => models?.find(({ modelId }) => modelId === id) ?? [])[0]
+  const model = last ?? models?.find(({ isDefault }) => isDefault) ?? models?.find(isReachable) ?? models?.[0]
+  return { model, choose: recordUse }
 }
+
+/** The steps of thinking, by the effort that a question asks for. */
+export const thinkingEfforts = { off: 'none', low: 'low', medium: 'medium', high: 'high' } as const
+type ThinkingStep = keyof typeof thinkingEfforts
+
+/** Lists the steps of a model's thinking; none if it cannot be chosen. */
+export function listThinkingSteps(model: ChatModel | undefined): readonly ThinkingStep[] {
+  if (model?.settings?.thinking) return model.settings.thinking
+  const canReason =
+    model !== undefined &&
+    (model.output.includes('thought') || EFFORT_NAMES.some((name) => name in (model.parameters ?? {})))
+  return canReason ? ['low', 'medium', 'high'] : []
+}
+
+const EFFORT_NAMES = ['effort', 'reasoning_effort', 'reasoningEffort', 'maxThinkingTokens']
 
 const isReachable = ({ status }: Model) => status !== 'offline'
 
@@ -57,14 +75,15 @@ export const findModelLabel = (modelId: string, models: readonly ChatModel[]): s
 
 const compactNumber = new Intl.NumberFormat(language, { notation: 'compact' })
 
-/** Lists the known facts that distinguish a model. */
+/** Lists what a model takes and costs, as far as it is known. */
 export function describeModel(model: ChatModel): string[] {
-  const { limits, status, input, providerName } = model
+  const { limits, status, input } = model
   const most = limits?.maxInputTokens
   const facts = [
-    providerName,
     most && t('app.model.reads', { tokens: compactNumber.format(most) }),
     input.includes('image') && t('app.model.images'),
+    input.includes('audio') && t('app.model.audio'),
+    input.includes('video') && t('app.model.video'),
     formatPrice(model),
     status === 'offline' && t('app.model.offline'),
   ]

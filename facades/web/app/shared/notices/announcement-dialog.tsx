@@ -1,12 +1,11 @@
-import { Dialog } from '@base-ui/react/dialog'
 import { useState } from 'react'
 import { describeError, isNotFound } from '../api/error-text.ts'
-import { Markdown } from '../markdown/markdown.tsx'
 import { t } from '../text/labels.ts'
+import { Button } from '../ui/button.tsx'
+import { Dialog, DialogClose } from '../ui/dialog.tsx'
+import { Toolbar } from '../ui/toolbar.tsx'
+import { AnnouncementText } from './announcement-text.tsx'
 import { acceptAnnouncement, useAnnouncementText } from './announcements.ts'
-
-/** Links in the text that other front ends turn into buttons. */
-const BUTTON_LINKS = /\[(?:CONFIRM|DECLINE)\]\([^)]*\)/g
 
 /** Shows an announcement and lets the person accept it. */
 export function AnnouncementDialog({ id, close }: { id: string; close: () => void }) {
@@ -18,32 +17,21 @@ export function AnnouncementDialog({ id, close }: { id: string; close: () => voi
     acceptAnnouncement(id, version).then(close, (refusal: unknown) => setState({ error: refusal }))
   }
   return (
-    <Dialog.Root open onOpenChange={(isOpen) => !isOpen && close()}>
-      <Dialog.Portal>
-        <Dialog.Backdrop className="backdrop" />
-        <Dialog.Popup className="dialog">
-          <Dialog.Title>{data?.title ?? t('page.working')}</Dialog.Title>
-          {data && <Markdown text={data.text.replace(BUTTON_LINKS, '')} />}
-          {error !== undefined && error !== null && (
-            <p className="wrong" role="alert">
-              {isNotFound(unread) ? t('app.announcement.missing') : describeError(error)}
-            </p>
-          )}
-          <p className="actions">
-            <Dialog.Close className="quiet-button">{t('app.close')}</Dialog.Close>
-            {data && (
-              <button
-                type="button"
-                className="button"
-                disabled={state === 'working'}
-                onClick={() => accept(data.version)}
-              >
-                {t('page.announcement.accept')}
-              </button>
-            )}
-          </p>
-        </Dialog.Popup>
-      </Dialog.Portal>
-    </Dialog.Root>
+    <Dialog title={data?.title ?? t('page.working')} close={close}>
+      {data && <AnnouncementText text={data.text} />}
+      {error !== undefined && error !== null && (
+        <p className="error" role="alert">
+          {isNotFound(unread) ? t('app.announcement.missing') : describeError(error)}
+        </p>
+      )}
+      <Toolbar align="end">
+        <DialogClose>{t('app.close')}</DialogClose>
+        {data && (
+          <Button kind="primary" disabled={state === 'working'} onClick={() => accept(data.version)}>
+            {t('page.announcement.accept')}
+          </Button>
+        )}
+      </Toolbar>
+    </Dialog>
   )
 }

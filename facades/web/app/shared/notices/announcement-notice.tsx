@@ -1,5 +1,7 @@
 import { lazy, Suspense, useState } from 'react'
 import { t } from '../text/labels.ts'
+import { Button } from '../ui/button.tsx'
+import { Notice } from '../ui/notice.tsx'
 import { usePendingAnnouncements } from './announcements.ts'
 
 const AnnouncementDialog = lazy(async () => ({
@@ -12,16 +14,14 @@ export function AnnouncementNotice() {
   const [isOpen, setOpen] = useState(false)
   if (!first) return null
   return (
-    <div className={first.isForced ? 'notice warn announcement' : 'notice announcement'}>
+    <Notice kind={first.isForced ? 'warning' : 'info'} layout="row">
       <span>{first.isForced ? t('app.announcement.forced', { title: first.title }) : first.title}</span>
-      <button type="button" className="quiet-button" onClick={() => setOpen(true)}>
-        {t('app.announcement.read')}
-      </button>
+      <Button onClick={() => setOpen(true)}>{t('app.announcement.read')}</Button>
       {isOpen && (
         <Suspense>
           <AnnouncementDialog id={first.id} close={() => setOpen(false)} />
         </Suspense>
       )}
-    </div>
+    </Notice>
   )
 }

@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, queryClient } from '../api/client.ts'
 import { getUsedShare, WARN_SHARE } from '../limit-share.ts'
-import { formatLimitAmount, formatTimestamp } from '../text/formats.ts'
+import { describeLimitAmount, formatTimestamp } from '../text/formats.ts'
 import { t } from '../text/labels.ts'
+import { Notice } from '../ui/notice.tsx'
 
 type Limit = Awaited<ReturnType<typeof api.usage.limits.query>>[number]
 
@@ -24,19 +25,13 @@ function LimitMeter({ limit }: { limit: Limit }) {
   const { name, cap, used, held, remaining, resetsAt } = limit
   const text = t(remaining <= 0 ? 'app.limit.reached' : 'app.limit.near', {
     name,
-    left: describeAmount(limit, remaining),
+    left: describeLimitAmount(limit, remaining),
     at: formatTimestamp(new Date(resetsAt)),
   })
   return (
-    <div className="notice warn limit">
+    <Notice kind="warning" layout="row">
       <meter aria-label={name} min={0} max={Math.max(1, cap)} low={WARN_SHARE * cap} optimum={0} value={used + held} />
       <span>{text}</span>
-    </div>
+    </Notice>
   )
-}
-
-function describeAmount(limit: Limit, count: number): string {
-  const { unit } = limit
-  if (unit === 'money') return formatLimitAmount(limit, count)
-  return t(unit === 'tokens' ? 'app.limit.tokens' : 'app.limit.requests', { count })
 }

@@ -8,15 +8,15 @@ export interface Excerpt {
 /** Characters shown before and after a match. */
 const CONTEXT_LENGTH = 50
 
-/** Returns the first match in a text, ignoring case; undefined if there is none. */
-export function findExcerpt(text: string, words: string): Excerpt | undefined {
-  const needle = words.toLocaleLowerCase()
-  const at = text.toLocaleLowerCase().indexOf(needle)
-  if (at === -1 || needle === '') return undefined
-  const end = at + needle.length
+/** Returns the first match of a pattern in a text; undefined if there is none. */
+export function findExcerpt(text: string, pattern: RegExp): Excerpt | undefined {
+  const match = pattern.exec(text)
+  if (!match) return undefined
+  const at = match.index
+  const end = at + match[0].length
   return {
     before: (at > CONTEXT_LENGTH ? '…' : '') + stripMarkdown(text.slice(Math.max(0, at - CONTEXT_LENGTH), at)),
-    words: text.slice(at, end),
+    words: match[0],
     after: stripMarkdown(text.slice(end, end + CONTEXT_LENGTH)) + (end + CONTEXT_LENGTH < text.length ? '…' : ''),
   }
 }

@@ -1,4 +1,4 @@
-import { regions } from './labels.ts'
+import { language, regions, t } from './labels.ts'
 
 export const formatNumber = (number: number) => number.toLocaleString(regions)
 
@@ -19,10 +19,34 @@ interface LimitUnit {
 export const formatLimitAmount = ({ unit, currency }: LimitUnit, amount: number): string =>
   unit === 'money' ? formatMoney(amount, currency ?? 'EUR') : formatNumber(amount)
 
+/** Writes an amount of a limit with its unit, such as «1,200 tokens». */
+export const describeLimitAmount = (limit: LimitUnit, count: number): string =>
+  limit.unit === 'money'
+    ? formatLimitAmount(limit, count)
+    : t(limit.unit === 'tokens' ? 'app.limit.tokens' : 'app.limit.requests', { count })
+
+const capLabels: Readonly<Record<string, string>> = {
+  minute: 'app.limit.perMinute',
+  hour: 'app.limit.perHour',
+  day: 'app.limit.perDay',
+  week: 'app.limit.perWeek',
+  month: 'app.limit.perMonth',
+}
+
+/** Writes the cap of a limit with its period, such as «1,200 tokens per day». */
+export const describeLimitCap = (limit: LimitUnit & { cap: number; period: string }): string =>
+  t(capLabels[limit.period] ?? '', { amount: describeLimitAmount(limit, limit.cap) })
+
+const namesFormat = new Intl.ListFormat(language)
+
+/** Formats several names, such as «Ada, Ben and Cleo». */
+export const formatNames = (names: readonly string[]) => namesFormat.format(names)
+
 // Lists format hundreds of dates, and creating a formatter costs far more than using it.
 const shortDateFormat = new Intl.DateTimeFormat(regions, { day: 'numeric', month: 'short' })
 const timestampFormat = new Intl.DateTimeFormat(regions, { dateStyle: 'medium', timeStyle: 'short' })
 const timeFormat = new Intl.DateTimeFormat(regions, { timeStyle: 'short' })
+const timeWithSecondsFormat = new Intl.DateTimeFormat(regions, { timeStyle: 'medium' })
 
 /** Formats a day without its year, such as «25 Nov». */
 export const formatShortDate = (date: Date) => shortDateFormat.format(date)
@@ -32,6 +56,9 @@ export const formatTimestamp = (date: Date) => timestampFormat.format(date)
 
 /** Formats the time of day. */
 export const formatTime = (date: Date) => timeFormat.format(date)
+
+/** Formats the time of day with its seconds, such as «15:04:05», for what is over within a minute. */
+export const formatTimeWithSeconds = (date: Date) => timeWithSecondsFormat.format(date)
 
 /** Formats the day of an ISO timestamp in the time zone of the browser, in numbers. */
 export const formatDate = (timestamp: string) => new Date(timestamp).toLocaleDateString(regions)

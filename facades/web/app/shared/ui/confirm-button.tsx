@@ -1,4 +1,5 @@
 import { lazy, type ReactNode, Suspense, useState } from 'react'
+import { Button, type ButtonKind } from './button.tsx'
 import type { Confirmation } from './confirm-dialog.tsx'
 
 export type { Confirmation }
@@ -6,7 +7,7 @@ export type { Confirmation }
 const ConfirmDialog = lazy(async () => ({ default: (await import('./confirm-dialog.tsx')).ConfirmDialog }))
 
 interface ConfirmButtonProps {
-  className: string
+  kind?: ButtonKind
   /** The accessible name, where the words alone do not say what the button is about. */
   label?: string
   /** The question that is asked first; without one the button acts at once. */
@@ -16,18 +17,13 @@ interface ConfirmButtonProps {
 }
 
 /** A button that asks for confirmation. */
-export function ConfirmButton({ className, label, confirmation, act, children }: ConfirmButtonProps) {
+export function ConfirmButton({ kind, label, confirmation, act, children }: ConfirmButtonProps) {
   const [isOpen, setOpen] = useState(false)
   return (
     <>
-      <button
-        type="button"
-        className={className}
-        aria-label={label}
-        onClick={() => (confirmation ? setOpen(true) : act())}
-      >
+      <Button kind={kind} aria-label={label} onClick={() => (confirmation ? setOpen(true) : act())}>
         {children}
-      </button>
+      </Button>
       {isOpen && confirmation && (
         <Suspense>
           <ConfirmDialog {...confirmation} confirm={act} close={() => setOpen(false)} />

@@ -1,5 +1,7 @@
 import { AlertDialog } from '@base-ui/react/alert-dialog'
 import { t } from '../text/labels.ts'
+import { DialogClose, DialogPopup, DialogText } from './dialog.tsx'
+import { Toolbar } from './toolbar.tsx'
 
 export interface Confirmation {
   title: string
@@ -16,18 +18,14 @@ interface ConfirmDialogProps extends Confirmation {
 /** Asks for confirmation of something that cannot be undone. «Cancel» comes first and has the focus. */
 export const ConfirmDialog = ({ title, text, action, confirm, close }: ConfirmDialogProps) => (
   <AlertDialog.Root defaultOpen onOpenChangeComplete={(isOpen) => !isOpen && close()}>
-    <AlertDialog.Portal>
-      <AlertDialog.Backdrop className="backdrop" />
-      <AlertDialog.Popup className="dialog">
-        <AlertDialog.Title>{title}</AlertDialog.Title>
-        <AlertDialog.Description>{text}</AlertDialog.Description>
-        <p className="actions">
-          <AlertDialog.Close className="quiet-button">{t('page.cancel')}</AlertDialog.Close>
-          <AlertDialog.Close className="danger-button" onClick={confirm}>
-            {action}
-          </AlertDialog.Close>
-        </p>
-      </AlertDialog.Popup>
-    </AlertDialog.Portal>
+    <DialogPopup title={title}>
+      <DialogText>{text}</DialogText>
+      <Toolbar align="end">
+        <DialogClose>{t('page.cancel')}</DialogClose>
+        <DialogClose kind="danger" onClick={confirm}>
+          {action}
+        </DialogClose>
+      </Toolbar>
+    </DialogPopup>
   </AlertDialog.Root>
 )

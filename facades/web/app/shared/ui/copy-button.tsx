@@ -1,32 +1,43 @@
 import { useState } from 'react'
 import { t } from '../text/labels.ts'
-import { Icon } from './icon.tsx'
+import { InlineError } from './error-message.tsx'
+import { IconButton } from './icon-button.tsx'
 
 const SHOWN_MS = 2000
 
-/** Copies a text and confirms it. */
-export function CopyButton({ text, label }: { text: string; label: string }) {
+interface CopyButtonProps {
+  /** The text, or a function that makes it on demand. */
+  text: string | (() => Promise<string>)
+  label: string
+}
+
+/** Copies a text and confirms it, or says why the text cannot be made. */
+export function CopyButton({ text, label }: CopyButtonProps) {
   const [isCopied, setCopied] = useState(false)
+  const [error, setError] = useState<unknown>()
   const copy = async () => {
-    if (!(await copyText(text))) return
+    if (!(await copyText(typeof text === 'string' ? text : await text()))) return
     setCopied(true)
     setTimeout(() => setCopied(false), SHOWN_MS)
   }
   return (
-    <button
-      type="button"
-      className="icon-button"
-      aria-label={isCopied ? t('page.copied') : label}
-      title={label}
-      onClick={copy}
-    >
-      <Icon name={isCopied ? 'check' : 'copy'} />
-    </button>
+    <>
+      <IconButton
+        icon={isCopied ? 'check' : 'copy'}
+        label={isCopied ? t('page.copied') : label}
+        title={label}
+        onClick={() => {
+          setError(undefined)
+          copy().catch(setError)
+        }}
+      />
+      <InlineError error={error} />
+    </>
   )
 }
 
 /** Returns true if the text was copied. */
-async function copyText(text: string): Promise<boolean> {
+export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)
     return true

@@ -1,6 +1,10 @@
 import { type FormEvent, type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react'
 import { t } from '../text/labels.ts'
+import { Button } from './button.tsx'
+import styles from './edit-form.module.css'
 import { ErrorMessage } from './error-message.tsx'
+import { TextArea } from './input.tsx'
+import { Toolbar } from './toolbar.tsx'
 
 interface EditFormProps {
   /** The accessible name of the field. */
@@ -38,9 +42,9 @@ export function EditForm({ label, text: before, action, save, close, children }:
     close()
   }
   return (
-    <form className="edit-form" onSubmit={submit}>
-      <textarea
-        className="text-field"
+    <form className={styles.form} onSubmit={submit}>
+      <TextArea
+        className={styles.text}
         dir="auto"
         aria-label={label}
         value={text}
@@ -50,14 +54,12 @@ export function EditForm({ label, text: before, action, save, close, children }:
       />
       {children}
       {typeof state === 'object' && <ErrorMessage error={state.error} />}
-      <p className="actions">
-        <button type="button" className="quiet-button" onClick={close}>
-          {t('page.cancel')}
-        </button>
-        <button type="submit" className="button" disabled={text.trim() === '' || state === 'saving'}>
+      <Toolbar align="end">
+        <Button onClick={close}>{t('page.cancel')}</Button>
+        <Button type="submit" kind="primary" disabled={text.trim() === '' || state === 'saving'}>
           {action}
-        </button>
-      </p>
+        </Button>
+      </Toolbar>
     </form>
   )
 }

@@ -1,17 +1,30 @@
-import { type ComponentProps, useId } from 'react'
+import { type ComponentProps, type ReactNode, useId } from 'react'
+import { joinClasses } from './class-names.ts'
+import styles from './field.module.css'
+import { Input } from './input.tsx'
 
-interface FieldProps extends ComponentProps<'input'> {
-  label: string
-  hint?: string | undefined
+/** What a control takes over, so that its label and its hint belong to it. */
+interface ControlProps {
+  id: string
+  'aria-describedby': string | undefined
 }
 
-/** A labelled field of a form. */
-export function Field({ label, hint, ...rest }: FieldProps) {
+interface LabelledFieldProps {
+  label: ReactNode
+  hint?: ReactNode
+  className?: string | undefined
+  children: (control: ControlProps) => ReactNode
+}
+
+/** A control with its label above it and perhaps a hint below it. */
+export function LabelledField({ label, hint, className, children }: LabelledFieldProps) {
   const id = useId()
   return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      <input id={id} aria-describedby={hint && `${id}-hint`} {...rest} />
+    <div className={joinClasses(styles.field, className)}>
+      <label htmlFor={id} className={styles.label}>
+        {label}
+      </label>
+      {children({ id, 'aria-describedby': hint ? `${id}-hint` : undefined })}
       {hint && (
         <p className="hint" id={`${id}-hint`}>
           {hint}
@@ -20,3 +33,23 @@ export function Field({ label, hint, ...rest }: FieldProps) {
     </div>
   )
 }
+
+interface FieldProps extends ComponentProps<'input'> {
+  label: string
+  hint?: string | undefined
+}
+
+/** A labelled field of a form. */
+export const Field = ({ label, hint, className, ...rest }: FieldProps) => (
+  <LabelledField label={label} hint={hint} className={className}>
+    {(control) => <Input {...control} {...rest} />}
+  </LabelledField>
+)
+
+/** Several controls under one label. */
+export const FieldGroup = ({ label, children }: { label: string; children: ReactNode }) => (
+  <div className={styles.field}>
+    <span className={styles.label}>{label}</span>
+    {children}
+  </div>
+)

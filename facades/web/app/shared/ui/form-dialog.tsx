@@ -1,7 +1,9 @@
-import { Dialog } from '@base-ui/react/dialog'
 import { type FormEvent, type ReactNode, useState } from 'react'
 import { t } from '../text/labels.ts'
+import { Button } from './button.tsx'
+import { Dialog, DialogClose, DialogForm, type DialogWidth } from './dialog.tsx'
 import { ErrorMessage } from './error-message.tsx'
+import { Toolbar } from './toolbar.tsx'
 
 /** The result of `save` that keeps the dialog open, for example to show a result. */
 export const KEEP_OPEN = Symbol('keep open')
@@ -13,11 +15,12 @@ interface FormDialogProps {
   save?: (form: FormData) => Promise<unknown>
   action?: string
   isDangerous?: boolean
+  width?: DialogWidth
   close: () => void
 }
 
 /** A dialog with a form, which is submitted once at a time. */
-export function FormDialog({ title, children, save, action, isDangerous = false, close }: FormDialogProps) {
+export function FormDialog({ title, children, save, action, isDangerous = false, width, close }: FormDialogProps) {
   const [state, setState] = useState<'ready' | 'working' | { error: unknown }>('ready')
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
@@ -31,30 +34,19 @@ export function FormDialog({ title, children, save, action, isDangerous = false,
     )
   }
   return (
-    // A click beside a form doesn't discard what was typed.
-    <Dialog.Root open disablePointerDismissal={save !== undefined} onOpenChange={(isOpen) => !isOpen && close()}>
-      <Dialog.Portal>
-        <Dialog.Backdrop className="backdrop" />
-        <Dialog.Popup className="dialog">
-          <Dialog.Title>{title}</Dialog.Title>
-          <form className="dialog-form" onSubmit={submit}>
-            {children}
-            {typeof state === 'object' && <ErrorMessage error={state.error} />}
-            <p className="actions">
-              <Dialog.Close className="quiet-button">{t(save ? 'page.cancel' : 'app.close')}</Dialog.Close>
-              {save && (
-                <button
-                  type="submit"
-                  className={isDangerous ? 'danger-button' : 'button'}
-                  disabled={state === 'working'}
-                >
-                  {action ?? t('app.save')}
-                </button>
-              )}
-            </p>
-          </form>
-        </Dialog.Popup>
-      </Dialog.Portal>
-    </Dialog.Root>
+    <Dialog title={title} width={width} hasInput={save !== undefined} close={close}>
+      <DialogForm onSubmit={submit}>
+        {children}
+        {typeof state === 'object' && <ErrorMessage error={state.error} />}
+        <Toolbar align="end">
+          <DialogClose>{t(save ? 'page.cancel' : 'app.close')}</DialogClose>
+          {save && (
+            <Button type="submit" kind={isDangerous ? 'danger' : 'primary'} disabled={state === 'working'}>
+              {action ?? t('app.save')}
+            </Button>
+          )}
+        </Toolbar>
+      </DialogForm>
+    </Dialog>
   )
 }

@@ -1,30 +1,38 @@
-import { lazy, Suspense, useState } from 'react'
-import { Icon } from './icon.tsx'
+import { cloneElement, lazy, type ReactElement, Suspense, useState } from 'react'
+import { IconButton } from './icon-button.tsx'
 import type { MenuProps } from './menu.tsx'
 
 const Menu = lazy(async () => ({ default: (await import('./menu.tsx')).Menu }))
 
-/** A button that opens a menu. */
-export function MenuButton(props: MenuProps) {
-  const [isMenuLoaded, setMenuLoaded] = useState(false)
-  const { label, className = '' } = props
-  const button = (
-    <button
-      type="button"
-      className={`icon-button ${className}`}
-      aria-haspopup="menu"
-      aria-expanded={false}
-      aria-label={label}
-      onClick={() => setMenuLoaded(true)}
-    >
-      <Icon name="more" />
-    </button>
-  )
-  return isMenuLoaded ? (
-    <Suspense fallback={button}>
+interface TriggerProps {
+  'aria-haspopup'?: 'menu'
+  'aria-expanded'?: boolean
+  onClick?: () => void
+}
+
+/** Loads a menu when its trigger is pressed for the first time. */
+export function LazyMenu(props: Omit<MenuProps, 'trigger'> & { trigger: ReactElement<TriggerProps> }) {
+  const [isLoaded, setLoaded] = useState(false)
+  const closed = { 'aria-haspopup': 'menu', 'aria-expanded': false, onClick: () => setLoaded(true) } as const
+  const trigger = cloneElement(props.trigger, closed)
+  return isLoaded ? (
+    <Suspense fallback={trigger}>
       <Menu {...props} />
     </Suspense>
   ) : (
-    button
+    trigger
   )
 }
+
+export interface MenuButtonProps extends Omit<MenuProps, 'trigger'> {
+  className?: string | undefined
+  tabIndex?: number | undefined
+}
+
+/** A button that opens a menu. */
+export const MenuButton = ({ className, tabIndex, ...menu }: MenuButtonProps) => (
+  <LazyMenu
+    {...menu}
+    trigger={<IconButton icon="more" label={menu.label} title={undefined} className={className} tabIndex={tabIndex} />}
+  />
+)

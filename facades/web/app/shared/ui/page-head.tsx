@@ -2,7 +2,8 @@ import { useLocation } from '@tanstack/react-router'
 import { type ReactNode, useEffect } from 'react'
 import { siteName } from '../site.ts'
 import { t } from '../text/labels.ts'
-import { IconButton } from './icon.tsx'
+import { IconButton } from './icon-button.tsx'
+import styles from './page-head.module.css'
 import { useIsNarrow, useSidebar } from './sidebar-state.ts'
 
 /** Sets the title of the document. */
@@ -31,7 +32,7 @@ const areaLabels: ReadonlyMap<string | undefined, string> = new Map([
 
 /** The head of a page, with the button that opens the sidebar on narrow screens. */
 export const PageHead = ({ children }: { children: ReactNode }) => (
-  <header className="chat-head">
+  <header className={styles.head}>
     <SidebarButton />
     {children}
   </header>

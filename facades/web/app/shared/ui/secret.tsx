@@ -1,4 +1,5 @@
 import { CopyButton } from './copy-button.tsx'
+import styles from './secret.module.css'
 
 interface SecretProps {
   label: string
@@ -8,7 +9,7 @@ interface SecretProps {
 
 /** Shows a secret that is displayed only once, with a button that copies it. */
 export const Secret = ({ label, text, copyText }: SecretProps) => (
-  <div className="secret">
+  <div className={styles.secret}>
     <output aria-label={label}>{text}</output>
     <CopyButton text={text} label={copyText} />
   </div>

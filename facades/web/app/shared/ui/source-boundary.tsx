@@ -35,7 +35,7 @@ export class SourceBoundary extends Component<SourceBoundaryProps, BoundaryState
 
 /** A text as it was written. */
 const Source = ({ text }: { text: string }) => (
-  <div className="source">
+  <div>
     <p className="hint">{t('app.markdown.source')}</p>
     <p className="plain-text" dir="auto">
       {text}

@@ -1,0 +1,68 @@
+import { useEffect, useState } from 'react'
+import { useChatSettings } from '../shared/chat-settings.ts'
+import { useStoredDraft } from '../shared/conversation/draft.ts'
+import { type ChatModel, useChosenModel } from '../shared/models/models.ts'
+import { useSession } from '../shared/session.tsx'
+
+/** Names the draft of a conversation, or of one that is not created yet. */
+export const getDraftName = (slug: string | undefined): string => slug ?? 'new'
+
+/** Returns the model for the next question of a chat: the one that was chosen for it, or else the one used last. */
+export function useChatModel(slug: string, models: readonly ChatModel[] | undefined) {
+  const draft = useDraftModel(slug)
+  return usePreferredModel(draft.isLoaded ? models : undefined, draft.modelId, draft)
+}
+
+/** Returns the model for a first question: the one that was chosen for it, or else the one in the person's settings. */
+export function useFirstModel(slug: string | undefined, models: readonly ChatModel[] | undefined) {
+  const settings = useChatSettings(useSession().conversationKey)
+  const draft = useDraftModel(slug)
+  // A model that changes while it is looked at would be asked by mistake.
+  const isKnown = draft.isLoaded && !settings.isLoading
+  return usePreferredModel(isKnown ? models : undefined, draft.modelId ?? settings.data?.modelId ?? undefined, draft)
+}
+
+function usePreferredModel(
+  models: readonly ChatModel[] | undefined,
+  preferredId: string | undefined,
+  { choose, forget }: Pick<ReturnType<typeof useDraftModel>, 'choose' | 'forget'>,
+) {
+  const { model: last, choose: recordUse } = useChosenModel(models)
+  return {
+    model: models?.find(({ modelId }) => modelId === preferredId) ?? last,
+    isKnown: models !== undefined,
+    choose,
+    /** Records that a model was asked, which ends the choice for this question. */
+    recordUse: (modelId: string) => {
+      recordUse(modelId)
+      forget()
+    },
+  }
+}
+
+/** The model that was chosen for the next question, as a part of its draft. */
+function useDraftModel(slug: string | undefined) {
+  const { connection, conversationKey } = useSession()
+  const draft = useStoredDraft(conversationKey, String(connection.userinfo?.id), `${getDraftName(slug)}:model`)
+  const [chosen, setChosen] = useState<{ modelId: string | undefined }>()
+  useEffect(() => {
+    let isCurrent = true
+    const show = (modelId: string) => isCurrent && setChosen((now) => now ?? { modelId: modelId || undefined })
+    void draft.open().then(show)
+    return () => {
+      isCurrent = false
+    }
+  }, [draft])
+  return {
+    modelId: chosen?.modelId,
+    isLoaded: chosen !== undefined,
+    choose: (modelId: string) => {
+      setChosen({ modelId })
+      void draft.save(modelId)
+    },
+    forget: () => {
+      setChosen({ modelId: undefined })
+      draft.remove()
+    },
+  }
+}

@@ -1,0 +1,41 @@
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { useSession } from '../shared/session.tsx'
+import { t } from '../shared/text/labels.ts'
+import { Button } from '../shared/ui/button.tsx'
+import { ErrorNotice } from '../shared/ui/error-message.tsx'
+import { Notice } from '../shared/ui/notice.tsx'
+import { refreshConversations } from './conversations.ts'
+import { forgetTemporaryChat, keepTemporaryChat, useIsKeeping } from './temporary-chats.ts'
+
+/** Tells that a chat is not stored, before its first question. */
+export const TemporaryHint = () => <Notice>{t('app.temporary.hint')}</Notice>
+
+/** Tells that the chat is not stored, and stores it on demand. */
+export function TemporaryNotice({ slug, isAnswering }: { slug: string; isAnswering: boolean }) {
+  const { conversationKey: key } = useSession()
+  const navigate = useNavigate()
+  const isKeeping = useIsKeeping(slug)
+  const [error, setError] = useState<unknown>()
+  const keep = async () => {
+    const kept = await keepTemporaryChat(key, slug)
+    await refreshConversations()
+    await navigate({ to: '/chat/$slug', params: { slug: kept }, replace: true })
+    forgetTemporaryChat(slug)
+  }
+  const start = () => {
+    setError(undefined)
+    keep().catch(setError)
+  }
+  return (
+    <>
+      <ErrorNotice error={error} />
+      <Notice layout="row">
+        <span>{t('app.temporary.hint')}</span>
+        <Button kind="plain" disabled={isAnswering || isKeeping} onClick={start}>
+          {t('app.temporary.keep')}
+        </Button>
+      </Notice>
+    </>
+  )
+}

@@ -1,0 +1,63 @@
+import { api, queryClient } from '../shared/api/client.ts'
+import { InputError } from '../shared/api/error-text.ts'
+import { readChatSettings } from '../shared/chat-settings.ts'
+import type { ConversationKey } from '../shared/conversation-key.ts'
+import { DEMO_MODEL } from '../shared/models/models.ts'
+import { t } from '../shared/text/labels.ts'
+import { nameByFirstWords } from './conversation-name.ts'
+import { buildConversationQuery, listKnownNames, renameConversation } from './conversations.ts'
+import { type OpenedMessage, openMessage } from './message-content.ts'
+import { readTask, runTask } from './tasks.ts'
+import { cleanTitle, numberTitle } from './title-text.ts'
+
+interface TitledChat {
+  slug: string
+  key: ConversationKey
+  /** The model that is asked if the house has set none for titles. */
+  modelId: string
+}
+
+/** Messages, and characters of each, that a title is made of. */
+const MAX_MESSAGES = 6
+const MAX_TEXT = 2000
+
+/** Asks a model for a title of the conversation; throws if it gives none. */
+export async function suggestTitle(chat: TitledChat): Promise<string> {
+  const title = await askForTitle(chat, await readMessages(chat))
+  if (title === '') throw new InputError(t('app.name.noSuggestion'))
+  return title
+}
+
+/**
+ * Names a chat by a model after its first answer, unless the person has named it or wants no titles. If that fails, the
+ * first words of the question stay.
+ */
+export async function nameAfterFirstAnswer(chat: TitledChat): Promise<void> {
+  const messages = await readMessages(chat)
+  const [question, answer] = messages
+  const isFirst = messages.length === 2 && question?.role === 'user' && answer?.answer.text
+  if (!isFirst || (await readChatSettings(chat.key)).hasNoTitles) return
+  const firstName = nameByFirstWords(question.answer.text)
+  const isUnnamed = async () => (await readConversation(chat)).name === firstName
+  if (!(await isUnnamed())) return
+  const title = await askForTitle(chat, messages)
+  if (title !== '' && (await isUnnamed())) await renameConversation(chat.key, chat.slug, title)
+}
+
+const readConversation = ({ key, slug }: TitledChat) =>
+  queryClient.fetchQuery({ ...buildConversationQuery(key, slug), staleTime: Number.POSITIVE_INFINITY })
+
+async function readMessages({ key, slug }: TitledChat): Promise<OpenedMessage[]> {
+  const { data } = await api.conversations.messages.query({ slug, page: { size: MAX_MESSAGES } })
+  return Promise.all(data.map((message) => openMessage(key, message)))
+}
+
+/** Returns an empty text if the model gives no title. */
+async function askForTitle({ slug, modelId }: TitledChat, messages: readonly OpenedMessage[]): Promise<string> {
+  const task = await readTask('title_generation', modelId)
+  // The demo model would answer with a sentence about itself.
+  if (!task || task.modelId === DEMO_MODEL) return ''
+  const transcript = messages.map(({ role, answer }) => `${role}: ${answer.text.slice(0, MAX_TEXT)}`).join('\n\n')
+  const title = cleanTitle(await runTask(task, [{ role: 'user', content: [{ type: 'text', text: transcript }] }]))
+  return title && numberTitle(title, listKnownNames(slug))
+}

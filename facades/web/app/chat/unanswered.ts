@@ -1,0 +1,40 @@
+/**
+ * Why questions have no answer, in the words of the page, as far as this tab knows it. The tab's storage survives a
+ * reload, and another tab cannot take its running answer for a lost one.
+ */
+const STORAGE_KEY = 'svc:unanswered'
+
+/** The most reasons that are kept. */
+const MAX_REASONS = 100
+
+type Reasons = Record<string, string>
+
+const readReasons = (): Reasons => JSON.parse(sessionStorage.getItem(STORAGE_KEY) ?? '{}')
+
+const nameQuestion = (slug: string, number: number) => `${slug}/${number}`
+
+export const findReason = (slug: string, number: number): string | undefined =>
+  readReasons()[nameQuestion(slug, number)]
+
+/** True while the page is closed, which ends its streams like a failure. */
+let isClosing = false
+addEventListener('pagehide', () => {
+  isClosing = true
+})
+addEventListener('pageshow', () => {
+  isClosing = false
+})
+
+/** Waits while the page is closed; only a page that comes back goes on. */
+export async function untilOpen(): Promise<void> {
+  if (isClosing) await new Promise((resolve) => addEventListener('pageshow', resolve, { once: true }))
+}
+
+/** Records why a question has no answer, or removes the reason for undefined. */
+export function recordReason(slug: string, number: number, reason: string | undefined): void {
+  if (isClosing) return
+  const name = nameQuestion(slug, number)
+  const { [name]: _, ...others } = readReasons()
+  const entries = Object.entries(reason === undefined ? others : { ...others, [name]: reason })
+  sessionStorage.setItem(STORAGE_KEY, JSON.stringify(Object.fromEntries(entries.slice(-MAX_REASONS))))
+}

@@ -1,0 +1,169 @@
+import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { saveFile } from '../save-file.ts'
+import { t } from '../text/labels.ts'
+import { Button } from '../ui/button.tsx'
+import { joinClasses } from '../ui/class-names.ts'
+import { Toolbar } from '../ui/toolbar.tsx'
+import { PictureDialog } from './picture-dialog.tsx'
+import { isDiagram as isDiagramLanguage } from './preview-languages.ts'
+
+interface PreviewProps {
+  source: string
+  language: string
+}
+
+/** The picture of a code block, which can be enlarged and saved. */
+export const Preview = ({ source, language }: PreviewProps) =>
+  isDiagramLanguage(language) ? <Diagram source={source} /> : <HtmlPreview source={source} language={language} />
+
+interface FrameWithToolsProps {
+  title: string
+  frame: (isLarge: boolean) => ReactNode
+  /** Absent until there is something to save. */
+  save: (() => void) | undefined
+}
+
+/** A picture in a frame, with the buttons that enlarge and save it. */
+function FrameWithTools({ title, frame, save }: FrameWithToolsProps) {
+  const [isEnlarged, setEnlarged] = useState(false)
+  return (
+    <>
+      {frame(false)}
+      <Toolbar align="end" className="preview-tools">
+        <Button kind="plain" onClick={() => setEnlarged(true)}>
+          {t('app.picture.enlarge')}
+        </Button>
+        <Button kind="plain" onClick={save} disabled={!save}>
+          {t('app.picture.save')}
+        </Button>
+      </Toolbar>
+      {isEnlarged && (
+        <PictureDialog title={title} save={save} close={() => setEnlarged(false)}>
+          {frame(true)}
+        </PictureDialog>
+      )}
+    </>
+  )
+}
+
+/** The files that previews are saved as. */
+const fileTypes: Readonly<Record<string, { extension: string; type: string }>> = {
+  html: { extension: 'html', type: 'text/html' },
+  svg: { extension: 'svg', type: 'image/svg+xml' },
+  xml: { extension: 'xml', type: 'text/xml' },
+}
+
+/** Shows HTML of a model in a frame of another origin, whose CSP forbids scripts and requests. */
+function HtmlPreview({ source, language }: PreviewProps) {
+  const [isFailed, setFailed] = useState(false)
+  if (isFailed) return <FailureNote text={t('app.code.previewFailed')} />
+  const { extension, type } = fileTypes[language] ?? { extension: 'txt', type: 'text/plain' }
+  const save = () => saveFile(new Blob([source], { type }), `preview.${extension}`)
+  const title = t('app.code.previewTitle')
+  const frame = (isLarge: boolean) => (
+    <SandboxedFrame
+      title={title}
+      address="/chat-preview"
+      message={source}
+      isLarge={isLarge}
+      receive={(data) => setFailed(data === undefined)}
+    />
+  )
+  return <FrameWithTools title={title} frame={frame} save={save} />
+}
+
+const FailureNote = ({ text }: { text: string }) => (
+  <p className="hint preview-note" role="status">
+    {text}
+  </p>
+)
+
+/** The drawing that the page for diagrams returns. */
+interface Drawing {
+  svg: string
+  width: number
+  height: number
+}
+
+/** Draws a diagram in a frame of another origin, whose CSP forbids requests. Its picture is only saved, never inserted. */
+function Diagram({ source }: { source: string }) {
+  const [result, setResult] = useState<Drawing | 'failed'>()
+  const receive = (data: unknown) => setResult(isDrawing(data) ? data : 'failed')
+  if (result === 'failed') return <FailureNote text={t('app.code.diagramFailed')} />
+  const title = t('app.picture')
+  const frame = (isLarge: boolean) => (
+    <SandboxedFrame
+      title={title}
+      isDiagram
+      address="/chat-diagram"
+      message={{ source, ...readColours() }}
+      isLarge={isLarge}
+      ratio={result && result.width / result.height}
+      receive={receive}
+    />
+  )
+  const save = result && (() => saveFile(new Blob([result.svg], { type: 'image/svg+xml' }), 'diagram.svg'))
+  return <FrameWithTools title={title} frame={frame} save={save} />
+}
+
+const isDrawing = (data: unknown): data is Drawing => {
+  const { svg, width, height } = (data ?? {}) as Partial<Record<keyof Drawing, unknown>>
+  return typeof svg === 'string' && typeof width === 'number' && typeof height === 'number'
+}
+
+/** The frame knows nothing of the page, so it is told whether that is dark. */
+function readColours() {
+  const scheme = getComputedStyle(document.documentElement).colorScheme
+  const prefersDark = matchMedia('(prefers-color-scheme: dark)').matches
+  const isDark = scheme.includes('dark') && (prefersDark || !scheme.includes('light'))
+  return { isDark, background: getComputedStyle(document.body).backgroundColor }
+}
+
+/** Milliseconds that a frame has to load and to show its content. */
+const ANSWER_MS = 30_000
+
+interface SandboxedFrameProps {
+  title: string
+  /** True for a diagram, which has the colours of the page. */
+  isDiagram?: boolean
+  address: string
+  /** The message that the frame takes: source and options. */
+  message: unknown
+  isLarge: boolean
+  /** The width of the picture by its height. */
+  ratio?: number | undefined
+  /** Takes what the frame sends back, or undefined if it sends nothing in time. */
+  receive: (data: unknown) => void
+}
+
+function SandboxedFrame({ title, isDiagram, address, message, isLarge, ratio, receive }: SandboxedFrameProps) {
+  const frame = useRef<HTMLIFrameElement>(null)
+  const latest = useRef(receive)
+  latest.current = receive
+  useEffect(() => {
+    const timer = setTimeout(() => latest.current(undefined), ANSWER_MS)
+    const listen = ({ source, data }: MessageEvent) => {
+      if (source !== frame.current?.contentWindow) return
+      clearTimeout(timer)
+      latest.current(data)
+    }
+    addEventListener('message', listen)
+    return () => {
+      clearTimeout(timer)
+      removeEventListener('message', listen)
+    }
+  }, [])
+  return (
+    <iframe
+      ref={frame}
+      className={joinClasses('preview', isLarge && 'large', isDiagram && 'diagram')}
+      style={isLarge || !ratio ? undefined : { height: 'auto', maxHeight: '32rem', aspectRatio: ratio }}
+      title={title}
+      src={address}
+      sandbox="allow-scripts"
+      referrerPolicy="no-referrer"
+      // The sandboxed frame has an opaque origin, which cannot be named.
+      onLoad={() => frame.current?.contentWindow?.postMessage(message, '*')}
+    />
+  )
+}

@@ -1,0 +1,88 @@
+import { InputError } from './api/error-text.ts'
+import { setSessionEnded } from './api/session-end.ts'
+import { t } from './text/labels.ts'
+
+const { api: jsonApi = '' } = document.documentElement.dataset
+
+/** Encrypts a file before it is uploaded. */
+export type SealFile = (file: File) => Promise<Blob>
+
+interface UploadOptions {
+  seal?: SealFile | undefined
+  signal?: AbortSignal
+  /** Receives numbers from 0 to 1. */
+  showProgress?: (progress: number) => void
+}
+
+/** The result of an upload; neither member is set if it was cancelled. */
+export interface UploadResult {
+  /** The id of the attachment. */
+  id?: string
+  /** The reason why the upload was refused, as a text for people. */
+  refusal?: string
+}
+
+/** Encrypts and uploads a file. */
+export async function uploadFile(file: File, options: UploadOptions = {}): Promise<UploadResult> {
+  const { seal, signal, showProgress } = options
+  if (signal?.aborted) return {}
+  const content = await (seal ? seal(file).catch(() => undefined) : file)
+  if (content === undefined) return { refusal: t('app.files.refused') }
+  if (signal?.aborted) return {}
+  const form = new FormData()
+  form.append('name', file.name)
+  if (seal) form.append('clientEncrypted', 'true')
+  form.append('file', content, file.name)
+  return sendForm(form, { signal, showProgress })
+}
+
+/** Uses XMLHttpRequest, as `fetch` reports no upload progress. */
+function sendForm(
+  form: FormData,
+  { signal, showProgress }: { signal: AbortSignal | undefined; showProgress: UploadOptions['showProgress'] },
+): Promise<UploadResult> {
+  const request = new XMLHttpRequest()
+  request.open('POST', `${jsonApi}/attachments/actions/upload`)
+  request.setRequestHeader('accept', 'application/vnd.api+json')
+  request.responseType = 'json'
+  request.upload.onprogress = ({ loaded, total }) => showProgress?.(total > 0 ? loaded / total : 0)
+  signal?.addEventListener('abort', () => request.abort(), { once: true })
+  return new Promise((resolve) => {
+    request.onload = () => {
+      if (request.status === 401) setSessionEnded(true)
+      resolve(readUploadResult(request))
+    }
+    request.onerror = () => resolve({ refusal: t('page.error.offline') })
+    request.onabort = () => resolve({})
+    request.send(form)
+  })
+}
+
+interface UploadResponse {
+  data?: { id: string }
+  errors?: { code?: string; detail?: string }[]
+}
+
+function readUploadResult({ status, response }: XMLHttpRequest): UploadResult {
+  const { data, errors } = (response ?? {}) as UploadResponse
+  if (data) return { id: data.id }
+  const code = errors?.[0]?.code ?? ''
+  return { refusal: t(status === 413 ? 'app.files.tooLargeForService' : (refusalLabels[code] ?? 'app.files.refused')) }
+}
+
+const refusalLabels: Record<string, string> = { unsupported_media_type: 'app.files.kind', invalid: 'app.files.kind' }
+
+interface StoredFile {
+  name: string
+  /** The path below `/proxy/storage/`. */
+  identifier: string
+}
+
+/** Uploads a stored file once more, as a file belongs to one message only, and returns the id of the new attachment. */
+export async function copyFile({ name, identifier }: StoredFile): Promise<string> {
+  const response = await fetch(`/proxy/storage/${identifier}`)
+  if (!response.ok) throw new InputError(t('app.files.lost', { name }))
+  const { id, refusal = '' } = await uploadFile(new File([await response.blob()], name))
+  if (id === undefined) throw new InputError(t('app.files.notCopied', { name, reason: refusal }))
+  return id
+}

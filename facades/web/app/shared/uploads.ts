@@ -1,0 +1,159 @@
+import { useEffect, useRef, useState } from 'react'
+import { isGone } from './attachment.ts'
+import { useStoredDraft } from './conversation/draft.ts'
+import { isRecord } from './local-store.ts'
+import { useSession } from './session.tsx'
+import { formatMegabytes } from './text/file-size.ts'
+import { t } from './text/labels.ts'
+import { type SealFile, uploadFile } from './upload-file.ts'
+
+/** A file that is being uploaded or has been. */
+export interface Upload {
+  /** Identifies the upload on this page. */
+  key: number
+  name: string
+  /** From 0 to 1. */
+  progress: number
+  /** The id of the attachment once the upload is complete. */
+  id?: string | undefined
+  /** The reason why the upload was refused, as a text for people. */
+  refusal?: string | undefined
+  /** The content of a file that was made of a text, which must not be lost. */
+  text?: string | undefined
+}
+
+/**
+ * Uploads the files for the next message one after the other, so that they keep their order, encrypted if `seal` is
+ * given. They are part of the draft with this name. With a refusal no file is taken, nor sent of those that are
+ * listed, and the refusal is shown.
+ */
+export function useUploads(draftName: string, seal?: SealFile, refusal?: string) {
+  const [listed, setUploads] = useState<Upload[]>([])
+  const uploads = refusal === undefined ? listed : listed.map((each) => ({ ...each, id: undefined, refusal }))
+  const nextKey = useRef(0)
+  const change = (key: number, changes: Partial<Upload>) =>
+    setUploads((all) => all.map((each) => (each.key === key ? { ...each, ...changes } : each)))
+
+  const { upload, stop } = useUploadQueue(change, seal)
+  const addOne = (file: File, text?: string): Promise<boolean> => {
+    const key = nextKey.current++
+    setUploads((all) => [...all, { key, name: file.name, progress: 0, text, refusal }])
+    return refusal === undefined ? upload(key, file) : Promise.resolve(false)
+  }
+  const remove = (key: number) => {
+    stop(key)
+    setUploads((all) => all.filter((each) => each.key !== key))
+  }
+  const restoreOne = async (file: DraftFile): Promise<void> => {
+    const key = nextKey.current++
+    const { id, text } = file
+    if (listed.some((each) => each.id === id)) return
+    setUploads((all) => [...all, { ...file, key, progress: 1 }])
+    if (!(await isGone(id))) return
+    change(key, { id: undefined, ...(text === undefined && { refusal: t('app.files.expired') }) })
+    if (text !== undefined) await upload(key, new File([text], file.name))
+  }
+  const forget = useDraftFiles(draftName, listed, restoreOne)
+  return {
+    uploads,
+    add: (files: Iterable<File>) => {
+      for (const file of files) void addOne(file)
+    },
+    /** Makes a file of a text. Resolves with true if the file was taken. */
+    addText: (text: string): Promise<boolean> => addOne(new File([text], nameText(uploads)), text),
+    remove,
+    /** Removes the files that are listed here, and keeps those that were added since. */
+    clear: () => {
+      forget()
+      setUploads((all) => all.filter(({ key }) => !uploads.some((sent) => sent.key === key)))
+    },
+    isUploading: uploads.some(({ id, refusal }) => id === undefined && refusal === undefined),
+    ids: uploads.flatMap(({ id }) => id ?? []),
+  }
+}
+
+interface FileRules {
+  maxFileSize?: number
+}
+
+/** Uploads listed files one after the other. */
+function useUploadQueue(change: (key: number, changes: Partial<Upload>) => void, seal: SealFile | undefined) {
+  const { connection } = useSession()
+  const queue = useRef<Promise<unknown>>(Promise.resolve())
+  const stops = useRef(new Map<number, AbortController>())
+  const { maxFileSize = Number.POSITIVE_INFINITY } = (connection.configs['storage_files'] ?? {}) as FileRules
+  /** Resolves with true if the file was taken. */
+  const upload = async (key: number, file: File): Promise<boolean> => {
+    if (file.size > maxFileSize) {
+      change(key, { refusal: t('app.files.tooLarge', { size: formatMegabytes(maxFileSize) }) })
+      return false
+    }
+    const stop = new AbortController()
+    stops.current.set(key, stop)
+    const { signal } = stop
+    const showProgress = (progress: number) => change(key, { progress })
+    const uploaded = queue.current.then(() => uploadFile(file, { seal, signal, showProgress }))
+    queue.current = uploaded
+    const result = await uploaded
+    change(key, result)
+    return result.id !== undefined
+  }
+  return { upload, stop: (key: number) => stops.current.get(key)?.abort() }
+}
+
+/** Returns a name that none of the files has. */
+function nameText(uploads: readonly Upload[]): string {
+  const names = new Set(uploads.map(({ name }) => name))
+  for (let number = 1; ; number++) {
+    const name = `${t('app.files.pasted')}${number === 1 ? '' : ` ${number}`}.txt`
+    if (!names.has(name)) return name
+  }
+}
+
+/** An uploaded file of a draft. */
+type DraftFile = Required<Pick<Upload, 'name'>> & { id: string; text?: string }
+
+const isDraftFile = (value: unknown): value is DraftFile =>
+  isRecord(value) && typeof value['id'] === 'string' && typeof value['name'] === 'string'
+
+function parseDraftFiles(text: string): DraftFile[] {
+  if (text === '') return []
+  const value: unknown = JSON.parse(text)
+  return Array.isArray(value) ? value.filter(isDraftFile) : []
+}
+
+function serializeDraftFiles(uploads: readonly Upload[]): string {
+  const files = uploads.flatMap(({ id, name, text }) => (id === undefined ? [] : { id, name, text }))
+  return files.length === 0 ? '' : JSON.stringify(files)
+}
+
+/** Keeps uploaded files in a draft, and restores them once. Returns a function that removes them from it. */
+function useDraftFiles(
+  draftName: string,
+  uploads: readonly Upload[],
+  restoreOne: (file: DraftFile) => Promise<void>,
+): () => void {
+  const { connection, conversationKey } = useSession()
+  const draft = useStoredDraft(conversationKey, String(connection.userinfo?.id), `${draftName}:files`)
+  const [isRestored, setRestored] = useState(false)
+  const files = serializeDraftFiles(uploads)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: files are restored once.
+  useEffect(() => {
+    let isCurrent = true
+    void draft.open().then((text) => {
+      if (!isCurrent) return
+      setRestored(true)
+      for (const file of parseDraftFiles(text)) void restoreOne(file)
+    })
+    return () => {
+      isCurrent = false
+    }
+  }, [draft])
+  useEffect(() => {
+    if (isRestored) void draft.save(files)
+  }, [draft, files, isRestored])
+  return () => draft.remove()
+}
+
+/** The files for the next message, and the actions on them. */
+export type Uploads = ReturnType<typeof useUploads>
