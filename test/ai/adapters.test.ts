@@ -52,7 +52,7 @@ async function startWith(protocol: Protocol) {
     },
     /** Returns the usage records since the last time, and deletes them. */
     async takeRecords() {
-      await svc.services.usageLedger.flush()
+      await svc.services.ai.usageLedger.flush()
       return svc.rows(
         `delete from usage_records
          returning outcome, input_tokens as input, output_tokens as output, cached_tokens as cached, cost_micros::int as cost`,
@@ -181,7 +181,7 @@ describe.for(protocols.map((protocol): [string, Protocol] => [protocol.adapter, 
 
         const events = parseEvents(text)
         expect(joinDeltas(events)).toBe('Hello there.')
-        expect(events.at(-1)).toMatchObject({ event: 'error', data: { code: 'provider_failed' } })
+        expect(events.at(-1)).toMatchObject({ event: 'error', data: { code: 'provider_broke_off' } })
         expect(text + app.svc.log.join('')).not.toContain(canary)
         expect(await app.takeRecords()).toMatchObject([{ outcome: 'failed' }])
       },

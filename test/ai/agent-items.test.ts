@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { plainAnswer, startDialects } from '../kit/ai/dialect-service.ts'
 import type { Call } from '../kit/ai/dialects/dialect.ts'
 import { sendJson } from '../kit/ai/provider.ts'
 import { answerInDialect } from '../kit/ai/task-model.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let service: Awaited<ReturnType<typeof startDialects>>
-beforeAll(async () => {
-  service = await startDialects()
-})
-afterAll(() => service[Symbol.asyncDispose]())
+const service = shareResource(startDialects)
 beforeEach(() => answerWith())
 
 /** Has the models call this tool, or answer by a text. */

@@ -61,18 +61,18 @@ describe.each<[string, Agent]>([
     { timeout: 300_000 },
     async (adapter) => {
       await using at = await openWorkshop()
-      const { behave, answers: said } = createTaskModel(agent.steps(at.file))
+      const { behave, answers: modelAnswers } = createTaskModel(agent.steps(at.file))
       service.upstream.behave = behave
       const { url, token } = service
       const options = { program: agents.program(agent.program), url, token, model: `svc-${adapter}` }
 
       const worked = await agent.work(options, at)
-      expect(worked.output, said.join()).toContain(DONE)
+      expect(worked.output, modelAnswers.join()).toContain(DONE)
       expect([worked.code, await at.greeting(), await at.readReport()]).toEqual([0, 'Good day\n', 'Good day\n'])
 
       const shorter = await agent.compact(options, at)
       expect(shorter.code, shorter.output).toBe(0)
-      expect(said).toContain(SUMMARY)
+      expect(modelAnswers).toContain(SUMMARY)
     },
   )
 })
@@ -80,7 +80,7 @@ describe.each<[string, Agent]>([
 test('the second turn of Claude Code reads from the cache all that its first has written', async () => {
   await using at = await openWorkshop()
   const { svc, upstream, url, token } = service
-  await svc.services.usageLedger.flush()
+  await svc.services.ai.usageLedger.flush()
   await svc.rows('delete from usage_records')
   upstream.behave = createTaskModel(claudeCode.steps(at.file), createPromptCache()).behave
 
@@ -88,7 +88,7 @@ test('the second turn of Claude Code reads from the cache all that its first has
   const { output } = await claudeCode.work(options, at)
 
   expect(output).toContain(DONE)
-  await svc.services.usageLedger.flush()
+  await svc.services.ai.usageLedger.flush()
   const [first, second] = await svc.rows<{ read: number; written: number }>(
     `select cached_tokens as read, cache_write_tokens as written
        from usage_records where cached_tokens + cache_write_tokens > 0 order by id`,

@@ -216,7 +216,7 @@ test('all files of a request share a bound, and are released after it', async ()
       status: 400,
       error: { param: 'messages', message: "'messages' has more than 3000 bytes of files." },
     })
-  await expect.poll(() => svc.services.aiBytes.total).toBe(0)
+  await expect.poll(() => svc.services.limits.aiBytes.total).toBe(0)
 })
 
 test('texts whose stored size is too large are refused before any is read', async () => {
@@ -232,7 +232,7 @@ test('texts whose stored size is too large are refused before any is read', asyn
     error: { param: 'messages', message: "'messages' has more than 3000 bytes of files." },
   })
   expect((await sendQuestion(token, 'reads', files[0]?.id ?? '')).status).toBe(500)
-  await expect.poll(() => svc.services.aiBytes.total).toBe(0)
+  await expect.poll(() => svc.services.limits.aiBytes.total).toBe(0)
   expect(requests).toEqual([])
 })
 

@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import {
   type Behaviour,
   beginStream,
@@ -13,13 +13,10 @@ import {
 } from '../kit/ai/provider.ts'
 import { readUsageRecords, startWithProvider, streamHeaders } from '../kit/ai/provider-service.ts'
 import { SLOW } from '../kit/service-client.ts'
+import { shareResource } from '../kit/share-resource.ts'
 import { untilRead } from '../kit/until-read.ts'
 
-let app: Awaited<ReturnType<typeof startWithProvider>>
-beforeAll(async () => {
-  app = await startWithProvider(stalls, { circuit: { failures: 100 } })
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = shareResource(() => startWithProvider(stalls, { circuit: { failures: 100 } }))
 
 describe('a caller who goes away', () => {
   test("a caller who goes away ends the provider's call of a whole answer", async () => {

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type AllAdapters, buildMessages, png, schema, startAllAdapters, tool } from '../kit/ai/all-adapters.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { buildMessages, png, schema, startAllAdapters, tool } from '../kit/ai/all-adapters.ts'
 import type { Protocol } from '../kit/ai/protocols.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let kinds: AllAdapters
-beforeAll(async () => {
-  kinds = await startAllAdapters()
-})
-afterAll(() => kinds[Symbol.asyncDispose]())
+const kinds = shareResource(startAllAdapters)
 beforeEach(() => kinds.reset())
 
 const pdf = Buffer.from('%PDF-1.4 a document').toString('base64')

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { deleteEndedStreams } from '../../entities/views/change-log.sql.ts'
 import { answers, buildQuestion, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { clientOf } from '../kit/json-api/client.ts'
+import { createApiClient } from '../kit/json-api/client.ts'
 import { watchStatements } from '../kit/statements.ts'
 
 const resources = new AsyncDisposableStack()
@@ -11,7 +11,7 @@ const resources = new AsyncDisposableStack()
 let changingReplica: TestApp
 let calledReplica: TestApp
 let token: string
-let admin: ReturnType<typeof clientOf>
+let admin: ReturnType<typeof createApiClient>
 let upstream: Awaited<ReturnType<typeof startProvider>>
 let other: Awaited<ReturnType<typeof startProvider>>
 
@@ -31,7 +31,7 @@ beforeAll(async () => {
     role: 'admin',
     abilities: ['ai', 'read', 'write', 'admin'],
   })
-  admin = clientOf(changingReplica, administering)
+  admin = createApiClient(changingReplica, administering)
 })
 afterAll(() => resources[Symbol.asyncDispose]())
 
@@ -90,7 +90,7 @@ test('a model is called by its current address and key, at its current price', a
   expect(await (await sendQuestion('moving')).json()).toMatchObject({ content: { text: 'From elsewhere.' } })
 
   expect(other.requests.at(-1)?.headers.authorization).toBe('Bearer another')
-  await calledReplica.services.usageLedger.flush()
+  await calledReplica.services.ai.usageLedger.flush()
   const [record] = await changingReplica.rows(
     "select cost_micros::int as cost from usage_records where model = 'moving' order by id desc",
   )
@@ -139,7 +139,7 @@ test('the catalogue changes during questions without disturbing any of them', as
   controller.abort()
   await Promise.all(changes)
   expect([...statuses]).toEqual([200])
-  await calledReplica.services.usageLedger.flush()
+  await calledReplica.services.ai.usageLedger.flush()
   const [counted] = await changingReplica.rows("select count(*)::int from usage_records where model = 'busy'")
   expect(counted).toEqual({ count: 200 })
   expect(await changingReplica.rows('select id from usage_holds')).toEqual([])
@@ -154,7 +154,7 @@ describe('a question', () => {
     // Several calls are made, as a model is occasionally looked up again.
     for (let turn = 0; turn < 5; turn++) {
       await sendQuestion('seen')
-      await calledReplica.services.usageLedger.flush()
+      await calledReplica.services.ai.usageLedger.flush()
       seen.push(statements.take().flatMap(({ name }) => name ?? []))
     }
     expect(seen.flat()).toContain('find-callable-model')

@@ -1,19 +1,14 @@
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { type ClientName, catchFailure, clientLibraries, clientNames } from '../kit/ai/client-libraries.ts'
 import { answers, canary, neverEnds, refuses, stalls } from '../kit/ai/provider.ts'
 import { startWithProvider } from '../kit/ai/provider-service.ts'
 import { SLOW } from '../kit/service-client.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-type App = Awaited<ReturnType<typeof startWithProvider>>
-let app: App
-
-beforeAll(async () => {
-  app = await startWithProvider(answers('Good day to you.'))
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = shareResource(() => startWithProvider(answers('Good day to you.')))
 beforeEach(() => app.answerBy(answers('Good day to you.')))
 
-const clientOf = (name: ClientName) => clientLibraries[name]({ apiKey: app.token, url: app.svc.url })
+const createLibraryClient = (name: ClientName) => clientLibraries[name]({ apiKey: app.token, url: app.svc.url })
 
 async function read(pieces: AsyncIterable<string>): Promise<string> {
   const texts: string[] = []
@@ -22,7 +17,7 @@ async function read(pieces: AsyncIterable<string>): Promise<string> {
 }
 
 test.for(clientNames)('%s reads an answer whole and as it comes', async (name) => {
-  const client = clientOf(name)
+  const client = createLibraryClient(name)
 
   expect(await client.sendQuestion()).toBe('Good day to you.')
   expect(await read(client.stream())).toBe('Good day to you.')
@@ -30,7 +25,7 @@ test.for(clientNames)('%s reads an answer whole and as it comes', async (name) =
 })
 
 test.for(clientNames)('%s ends the call of the provider without retries where its program aborts', async (name) => {
-  const client = clientOf(name)
+  const client = createLibraryClient(name)
   for (const [behave, sendQuestion] of [
     [stalls, client.sendQuestion],
     [neverEnds, (signal: AbortSignal) => read(client.stream(signal))],
@@ -48,7 +43,7 @@ test.for(clientNames)('%s ends the call of the provider without retries where it
 })
 
 test.for(clientNames)('%s repeats no question that its provider refuses for good', async (name) => {
-  const client = clientOf(name)
+  const client = createLibraryClient(name)
   for (const status of [400, 422]) {
     for (const sendQuestion of [client.sendQuestion, () => read(client.stream())]) {
       await app.answerBy(refuses(status))

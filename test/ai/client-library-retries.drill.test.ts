@@ -17,16 +17,17 @@ const failingCases = clientNames.map((name, at): [ClientName, number] => [name, 
 
 // LangChain waits for more than a minute in all between its seven requests.
 test.concurrent.for(failingCases)(
-  '%s retries an answer that fails by %i, until five failures open the circuit',
+  '%s retries an answer that fails by %i as often as it always does',
   { timeout: 300_000 },
   async ([name, status], { expect }) => {
+    // The failures of one person open no circuit.
     await using failingApp = await startWithProvider(refuses(status), { circuit: { failures: 5, openFor: '1h' } })
     const client = clientLibraries[name]({ apiKey: failingApp.token, url: failingApp.svc.url })
 
     const error = await catchFailure(client.sendQuestion())
 
     expect(String(error)).not.toContain(canary)
-    expect(failingApp.upstream.requests).toHaveLength(Math.min(5, 3 * times[name]))
+    expect(failingApp.upstream.requests).toHaveLength(3 * times[name])
     const records = await failingApp.takeRecords()
     expect(records.map(({ outcome }) => outcome)).toEqual(Array(times[name]).fill('failed'))
   },

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import * as web from '../../facades/web/browser/crypto.ts'
 import { answers, callsTool, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
-import { clientOf } from '../kit/json-api/client.ts'
+import { createApiClient } from '../kit/json-api/client.ts'
 import { startEverything } from '../kit/mcp/everything.ts'
 import { buildUserMessage, openContent, requestRoomAnswer, waitForAnswer } from '../kit/rooms/ai.ts'
 import { sendAttachments, UNTIL_READ, upload } from '../kit/rooms/attachments.ts'
@@ -70,7 +70,7 @@ test('a newcomer asks by the client of OpenAI and in an encrypted room', async (
   expect(read.choices[0]?.message.content).toBe('Chess at eight.')
   expect(JSON.stringify(provider.requests.at(-1)?.body.messages)).toContain('A game of chess at eight.')
 
-  const newcomer = clientOf(svc, token)
+  const newcomer = createApiClient(svc, token)
   const { one: room } = await newcomer.create('rooms', { name: 'Evening' })
   const roomKey = web.makeKey()
   const key = await web.roomAiKey(roomKey, String(room.attributes['slug']), salts)
@@ -95,7 +95,7 @@ test('a newcomer asks by the client of OpenAI and in an encrypted room', async (
     [message.id, 'text/plain'],
   ])
 
-  await svc.services.usageLedger.flush()
+  await svc.services.ai.usageLedger.flush()
   const records = await svc.rows(
     'select context, outcome, count(*)::int as calls from usage_records group by 1, 2 order by 1',
   )

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type AllAdapters, startAllAdapters } from '../kit/ai/all-adapters.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { startAllAdapters } from '../kit/ai/all-adapters.ts'
 import { protocols } from '../kit/ai/protocols.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let kinds: AllAdapters
-beforeAll(async () => {
-  kinds = await startAllAdapters()
-})
-afterAll(() => kinds[Symbol.asyncDispose]())
+const kinds = shareResource(startAllAdapters)
 beforeEach(() => kinds.reset())
 
 const isOwn = /\[[\s/]*SVC_META_/i

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type Schema, splitTokens } from '../kit/ai/dialects/dialect.ts'
-import { models, type ScriptedService, startScriptedService } from '../kit/ai/scripted-model.ts'
+import { models, startScriptedService } from '../kit/ai/scripted-model.ts'
 import { type ReceivedAnswer, type RequestOptions, surfaces } from '../kit/ai/surfaces.ts'
 import { book, clock, matchesSchema, weather } from '../kit/ai/tool-schemas.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let app: ScriptedService
-beforeAll(async () => {
-  app = await startScriptedService()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = shareResource(startScriptedService)
 
 const tools = [clock, weather]
 
@@ -84,7 +81,7 @@ const cases: Case[] = [
   {
     name: 'what a seed makes of it',
     wish: () => ({ seed: 7 }),
-    heard: ({ text }) => says(expect.toSatisfy((said) => said !== text)),
+    heard: ({ text }) => says(expect.toSatisfy((other) => other !== text)),
     refused: { anthropic: 'seed' },
   },
 ]
@@ -102,9 +99,9 @@ const hasWords = ({ face: { words } }: Way, wish: RequestOptions) => Object.keys
 /** Asks, and expects the model's counts in the record and on the surface. */
 async function sendQuestion({ face, model, stream }: Way, text: string, wish: RequestOptions): Promise<ReceivedAnswer> {
   const { tokens, ...heard } = await face.sendQuestion(app.sender, { model, text, wish, stream })
-  const { answers: said, records } = await app.take()
-  expect(said).toHaveLength(1)
-  const { input, output } = said[0]?.tokens ?? {}
+  const { answers: receivedAnswers, records } = await app.take()
+  expect(receivedAnswers).toHaveLength(1)
+  const { input, output } = receivedAnswers[0]?.tokens ?? {}
   expect(records).toEqual([{ outcome: 'completed', estimated: false, input, output }])
   if (tokens) expect(tokens).toEqual({ input, output })
   return heard

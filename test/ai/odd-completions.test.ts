@@ -1,16 +1,11 @@
 import type { ServerResponse } from 'node:http'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { completionAdapters, startCompletionAdapters } from '../kit/ai/completion-adapters.ts'
 import { buildExpectedAnswer, type ExpectedAnswer } from '../kit/ai/completion-cases.ts'
+import { shareResource } from '../kit/share-resource.ts'
 import { untilRead } from '../kit/until-read.ts'
 
-let app: Awaited<ReturnType<typeof startCompletionAdapters>>
-
-beforeAll(async () => {
-  app = await startCompletionAdapters()
-})
-
-afterAll(() => app[Symbol.asyncDispose]())
+const app = shareResource(startCompletionAdapters)
 
 const usage = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 }
 const tokens: ExpectedAnswer['tokens'] = [11, 7]

@@ -1,18 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { buildModel, buildProvider, startWithConfig } from '../kit/ai/model-config.ts'
 import { protocols } from '../kit/ai/protocols.ts'
 import { beginStream, stalls, startProvider } from '../kit/ai/provider.ts'
+import { shareResource } from '../kit/share-resource.ts'
 import { untilRead } from '../kit/until-read.ts'
 
-type App = Awaited<ReturnType<typeof startProtocols>>
-
-let app: App
-
-beforeAll(async () => {
-  app = await startProtocols()
-})
-
-afterAll(() => app[Symbol.asyncDispose]())
+const app = shareResource(startProtocols)
 
 /** Starts a service with a model behind each adapter. */
 async function startProtocols() {

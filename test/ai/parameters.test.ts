@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { joinDeltas, parseEvents } from '../kit/ai/event-stream.ts'
 import { PROVIDER_KEY, type Protocol, protocols } from '../kit/ai/protocols.ts'
 import {
@@ -10,22 +10,18 @@ import {
   startProvider,
   writeConfig,
 } from '../kit/ai/provider.ts'
-import { startApp, type TestApp, type TestUser } from '../kit/app.ts'
-import { clientOf } from '../kit/json-api/client.ts'
+import { startApp, type TestUser } from '../kit/app.ts'
+import { createApiClient } from '../kit/json-api/client.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-const resources = new AsyncDisposableStack()
-let upstream: Awaited<ReturnType<typeof startProvider>>
-let config: Awaited<ReturnType<typeof writeConfig>>
-let svc: TestApp
 let admin: TestUser
 
+const upstream = shareResource(startProvider)
+const config = shareResource(() => writeConfig(upstream.url))
+const svc = shareResource(() => startApp({ AI_CONFIG: config.file, EXTENSIONS: 'test/fixtures/extension.ts' }))
 beforeAll(async () => {
-  upstream = resources.use(await startProvider())
-  config = resources.use(await writeConfig(upstream.url))
-  svc = resources.use(await startApp({ AI_CONFIG: config.file, EXTENSIONS: 'test/fixtures/extension.ts' }))
   admin = await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write', 'admin'] })
 })
-afterAll(() => resources.disposeAsync())
 beforeEach(() => {
   upstream.requests.length = 0
 })
@@ -145,7 +141,7 @@ test("a parameter is the request's, else the model's, else the provider's", asyn
 
   expect(await sendQuestion()).toMatchObject({ ...expectedMembers, temperature: 0.1, top_k: 1 })
   const providerId = await idOf('ai_providers', `of ${id}`)
-  const set = (settings: object) => clientOf(svc, token).update('ai-providers', providerId, { settings })
+  const set = (settings: object) => createApiClient(svc, token).update('ai-providers', providerId, { settings })
   expect((await set({ parameters: { temperature: 0.3 } })).status).toBe(200)
   const body = await sendQuestion()
   expect(body).toMatchObject({ ...expectedMembers, temperature: 0.3 })
@@ -180,7 +176,7 @@ test('a change of parameters takes effect with the next request', async () => {
 
   await sendQuestion()
   const modelId = await idOf('ai_models', id)
-  const changed = await clientOf(svc, token).update('ai-models', modelId, { parameters: { seed: 2 } })
+  const changed = await createApiClient(svc, token).update('ai-models', modelId, { parameters: { seed: 2 } })
   await sendQuestion()
 
   expect(changed.status).toBe(200)
@@ -219,7 +215,7 @@ test('a parameter that the service writes itself is refused by its name', async 
   const modelId = await idOf('ai_models', await addModel({}))
   const parameters = { messages: [], top_p: 1, seed: 1 }
 
-  const refusal = await clientOf(svc, admin.token).update('ai-models', modelId, { parameters })
+  const refusal = await createApiClient(svc, admin.token).update('ai-models', modelId, { parameters })
 
   expect(refusal.status).toBe(422)
   expect(refusal.errors.map(({ source, detail }) => [source?.pointer, detail])).toEqual([

@@ -73,7 +73,7 @@ const sentMessages = () =>
   upstream.requests.map(({ body }) => body.messages as unknown as { role: string; content: object[] }[])
 
 async function takeRecords() {
-  await svc.services.usageLedger.flush()
+  await svc.services.ai.usageLedger.flush()
   return svc.rows(`delete from usage_records returning outcome, input_tokens as input, output_tokens as output,
                      web_searches as searches, cost_micros::float8 as cost`)
 }
@@ -112,7 +112,7 @@ test.for([false, true])('a paused answer in the last round ends as too long, str
 
   expect(text).toContain('Most say ')
   expect(text).toContain('"finish_reason":"length"')
-  expect(sentMessages().map(([, said]) => said?.content)).toEqual([
+  expect(sentMessages().map(([, answer]) => answer?.content)).toEqual([
     undefined,
     firstBlocks,
     [...firstBlocks, ...firstBlocks],

@@ -48,7 +48,8 @@ test('a question waits on each replica until its file is read', async () => {
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
   const questions = urls.map((url) => fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body }))
   // A question that found the file unread counts for the rate limit.
-  const { limiter, settings } = svc.services
+  const { settings } = svc.services
+  const { limiter } = svc.services.limits
   const limit = settings.aiRequestsPerMinute
   const peekLimit = () => limiter.consume(`ai:user:${svc.people.ada.id}`, limit, 60, 0)
   await expect.poll(peekLimit).toMatchObject({ remaining: limit - urls.length })

@@ -43,10 +43,17 @@ afterAll(async () => {
 const appFor = (behave: Behaviour) => (behave === stalls ? hasty : app)
 afterEach(() => vi.useRealTimers())
 
-/** Returns the code for the cause that the provider reports. */
+const codesByName: readonly [RegExp, string][] = [
+  [/refuses with 401/, 'provider_key_refused'],
+  [/refuses with 404/, 'provider_model_unknown'],
+  [/refuses with 429/, 'provider_rate_limited'],
+  [/answers with a page and 502/, 'provider_failed'],
+  [/answers with/, 'provider_broke_off'],
+]
+
+/** Returns the code for the cause of the failure. */
 function codeOf(name: string): string {
-  if (/refuses with 40[14]/.test(name)) return 'provider_misconfigured'
-  return name.includes('429') ? 'provider_rate_limited' : 'provider_failed'
+  return codesByName.find(([words]) => words.test(name))?.[1] ?? 'provider_failed'
 }
 
 test.for(providerFailures)('a provider that %s is a 500 that says nothing of it', async ([name, behave]) => {
@@ -112,8 +119,8 @@ test.for(['reset', 'end', 'error'] as const)(
     expect(events.map(({ event }) => event)).toEqual(['delta', 'error'])
     expect(joinDeltas(events)).toBe('Half an ')
     expect(events.at(-1)?.data).toEqual({
-      code: 'provider_failed',
-      message: 'The AI provider did not answer. Try again later.',
+      code: 'provider_broke_off',
+      message: 'The answer of the AI provider broke off, or could not be read. Try again later.',
       requestId: response.headers.get('x-request-id'),
     })
     expect(text + app.svc.log.join('')).not.toContain(canary)
@@ -234,22 +241,25 @@ test('another try does not follow once something was delivered', async () => {
 
 test('a provider that keeps failing is skipped for a while, then asked again', async () => {
   await using app = await startWithProvider(refuses(500), { circuit: { failures: 3, openFor: '1m' } })
+  const { token: other } = await app.svc.user()
+  expect((await app.svc.send('POST', '/api/ai-req', { token: other, body: buildQuestion() })).status).toBe(500)
   expect((await app.sendQuestion()).status).toBe(500)
-  expect(app.upstream.requests).toHaveLength(3)
+  expect(app.upstream.requests).toHaveLength(6)
 
   const skipped = await app.sendQuestion()
 
   expect(skipped.status).toBe(500)
-  expect(await skipped.json()).toMatchObject({ code: 'provider_failed' })
+  expect(await skipped.json()).toMatchObject({ code: 'provider_paused' })
+  expect(Number(skipped.headers.get('retry-after'))).toBeGreaterThan(30)
   expect((await app.sendQuestion(streamHeaders)).status).toBe(500)
-  expect(app.upstream.requests).toHaveLength(3)
+  expect(app.upstream.requests).toHaveLength(6)
 
   app.upstream.behave = answers('Back again.')
   advanceClock(60_001)
 
   expect(await (await app.sendQuestion()).json()).toEqual({ success: true, content: { text: 'Back again.' } })
   expect((await app.sendQuestion()).status).toBe(200)
-  expect(await app.takeRecords()).toHaveLength(5)
+  expect(await app.takeRecords()).toHaveLength(6)
 })
 
 test.for(['openai-compatible', 'openai'])(

@@ -92,7 +92,7 @@ describe('nothing that a person said and no secret is written down', () => {
     await send('POST', '/trpc/ai.ask', { token, body: body.payload })
     await send('GET', `/trpc/usage.summary?input=${encodeURIComponent(`{"from":"${canaries.query}"}`)}`, { token })
     await vi.waitFor(async () => {
-      await svc.services.usageLedger.flush()
+      await svc.services.ai.usageLedger.flush()
       expect((await svc.rows('select id from usage_records')).length).toBeGreaterThanOrEqual(18)
     }, SLOW)
 

@@ -251,7 +251,7 @@ describe('a body that will not do', () => {
       expect.soft(svc.log.join(''), name).toContain(requestId)
     }
     expect(provider.requests).toEqual([])
-    await svc.services.usageLedger.flush()
+    await svc.services.ai.usageLedger.flush()
     expect(await svc.rows('select id from usage_records where user_id = $1', [id])).toEqual([])
     expect(Object.hasOwn(Object.prototype, 'canary')).toBe(false)
   })

@@ -1,21 +1,18 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { answers, callsTool, embeds } from '../kit/ai/provider.ts'
 import { startWithProvider } from '../kit/ai/provider-service.ts'
 import { type RequestCase, readClientRequest, requestCases } from '../kit/ai/request-cases.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-type App = Awaited<ReturnType<typeof startWithProvider>>
-let app: App
-
-beforeAll(async () => {
-  app = await startWithProvider(answers('Good day.'), {
+const app = shareResource(() =>
+  startWithProvider(answers('Good day.'), {
     models: [
       ...['mock-1', 'gpt-5-mini'].map((id) => ({ id, label: id, external: true, input: ['text', 'image'] })),
       { id: 'embedding', label: 'Embedding', external: true, modelType: 'embedding' },
     ],
-  })
-})
-afterAll(() => app[Symbol.asyncDispose]())
+  }),
+)
 beforeEach(() => app.answerBy(answers('Good day.')))
 
 const send = (path: string, body: object, headers: Record<string, string> = {}) =>

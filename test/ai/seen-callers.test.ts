@@ -108,7 +108,7 @@ describe('a revoked token asks no model under any limit on any surface', () => {
     const { status } = await send()
 
     expect([status, upstream.requests.length]).toEqual([401, before])
-    await calledReplica.services.usageLedger.flush()
+    await calledReplica.services.ai.usageLedger.flush()
     expect(await changingReplica.rows(`select id from usage_holds where user_id = ${user.id}`)).toEqual([])
     if (mode !== 'no limit') await changingReplica.host.limits.remove({ name: limit.name })
   })
@@ -163,7 +163,7 @@ test('of many concurrent callers only the one with the revoked token is refused'
   await changingReplica.host.tokens.revokeFor({ user: first.user, tokenId: idOf(first.token) })
   const answered = await Promise.all(people.map(async ({ token }) => (await sendQuestion(token)).status))
   expect(answered).toEqual([401, ...Array(11).fill(200)])
-  await calledReplica.services.usageLedger.flush()
+  await calledReplica.services.ai.usageLedger.flush()
   expect(await changingReplica.rows('select id from usage_holds')).toEqual([])
 })
 
@@ -175,7 +175,7 @@ describe('a question', () => {
     const names: string[][] = []
     for (let turn = 0; turn < 2; turn++) {
       expect((await sendQuestion(token)).status).toBe(200)
-      await calledReplica.services.usageLedger.flush()
+      await calledReplica.services.ai.usageLedger.flush()
       names.push(statements.take().flatMap(({ name }) => name ?? []))
     }
     const lookUps = names.map((some) => some.filter((name) => name === 'find-token-owners').length)

@@ -1,21 +1,19 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript-5'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { answers } from '../kit/ai/provider.ts'
 import { startWithProvider } from '../kit/ai/provider-service.ts'
 import { type StandardApi, standardApis } from '../kit/ai/standard-members.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-type App = Awaited<ReturnType<typeof startWithProvider>>
-let app: App
 let operations: Record<string, { post?: { description: string } }>
 
+const app = shareResource(() => startWithProvider(answers('Good day.')))
 beforeAll(async () => {
-  app = await startWithProvider(answers('Good day.'))
   const document = await app.svc.send('GET', '/api/svc/v1/openapi.json')
   operations = ((await document.json()) as { paths: typeof operations }).paths
 })
-afterAll(() => app[Symbol.asyncDispose]())
 beforeEach(() => app.answerBy(answers('Good day.')))
 
 interface Row {

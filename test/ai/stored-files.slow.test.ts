@@ -153,12 +153,12 @@ test('ten stored files of megabytes are accounted only by their bytes in memory'
     image_url ? Buffer.from(image_url.url.split(',')[1] ?? '', 'base64') : [],
   )
   expect(sent.map((bytes, at) => bytes.equals(pictures[at] as Buffer))).toEqual(Array(10).fill(true))
-  const accountedBytes = svc.services.aiBytes.total
+  const accountedBytes = svc.services.limits.aiBytes.total
   expect(accountedBytes).toBeGreaterThan(200_000)
   expect(accountedBytes).toBeLessThan(300_000)
   over.resolve()
   expect(await answer.text()).toContain('[DONE]')
-  await expect.poll(() => svc.services.aiBytes.total).toBe(0)
+  await expect.poll(() => svc.services.limits.aiBytes.total).toBe(0)
 })
 
 test('a call that is given up while its files are sent closes them', async () => {

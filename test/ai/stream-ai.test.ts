@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import {
   answers,
   beginStream,
@@ -13,18 +13,16 @@ import { readUsageRecords, startWithProvider } from '../kit/ai/provider-service.
 import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import { PNG, UNTIL_READ, upload } from '../kit/rooms/attachments.ts'
 import { SLOW } from '../kit/service-client.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-type App = Awaited<ReturnType<typeof startWithProvider>>
-let app: App
 let ada: TestBrowser
 let token: string
 
+const app = shareResource(() => startWithProvider(answers('Good day to you.'), {}, { FILE_TEXT_WAIT: '0' }))
 beforeAll(async () => {
-  app = await startWithProvider(answers('Good day to you.'), {}, { FILE_TEXT_WAIT: '0' })
   ;({ browser: ada, token } = await signIn(app.svc, 'ada'))
   await app.svc.rows(`update access_tokens set abilities = '{read,write}'`)
 })
-afterAll(() => app[Symbol.asyncDispose]())
 beforeEach(() => {
   app.upstream.requests.length = 0
   app.upstream.behave = answers('Good day to you.')
@@ -209,6 +207,7 @@ test("a provider's failure is reported by a code without the provider's words", 
   expect(linesOf(streamed.text)).toMatchObject([{ type: 'header' }, { type: 'error', isDone: true, ...failed }])
   expect(whole.body).toMatchObject({ success: false, error: expect.any(String), ...failed })
   expect(linesOf(broken.text).map(({ type }) => type)).toEqual(['header', 'message', 'error'])
+  expect(linesOf(broken.text).at(-1)).toMatchObject({ code: 'provider_broke_off' })
   expect(streamed.text + whole.text + broken.text).not.toContain(canary)
   expect(app.upstream.requests).toHaveLength(3)
 })

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { startCompletionAdapters } from '../kit/ai/completion-adapters.ts'
 import { completionStreams, type GeneratedStream, type ReadAnswer } from '../kit/ai/stream-grammar.ts'
 import {
@@ -12,21 +12,19 @@ import {
   surfaces,
 } from '../kit/ai/surfaces.ts'
 import { signIn } from '../kit/browser.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
 const RUNS = 200
 const SEED = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 31)
 
-let app: Awaited<ReturnType<typeof startCompletionAdapters>>
 let sender: Sender
 
+const app = shareResource(startCompletionAdapters)
 beforeAll(async () => {
-  app = await startCompletionAdapters()
   const { token } = await app.svc.user()
   const { browser } = await signIn(app.svc, 'ada')
   sender = { svc: app.svc, token, browser }
 })
-
-afterAll(() => app[Symbol.asyncDispose]())
 
 const names = ['find', 'now']
 const tools: NonNullable<RequestOptions['tools']> = names.map((name) => ({ name, schema: { type: 'object' } }))

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { joinDeltas, parseEvents } from '../kit/ai/event-stream.ts'
 import { answers, type Behaviour, beginStream, buildChunk, buildQuestion, endStream } from '../kit/ai/provider.ts'
 import { readUsageRecords, startWithProvider, streamHeaders } from '../kit/ai/provider-service.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let app: Awaited<ReturnType<typeof startWithProvider>>
-beforeAll(async () => {
-  app = await startWithProvider(answers('Good day.'))
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = shareResource(() => startWithProvider(answers('Good day.')))
 
 test('a stream has deltas, then what it took, then the end', async () => {
   await app.answerBy(answers('Good day to you.'))

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type AllAdapters, buildMessages, png, startAllAdapters, tool } from '../kit/ai/all-adapters.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { buildMessages, png, startAllAdapters, tool } from '../kit/ai/all-adapters.ts'
 import { protocols } from '../kit/ai/protocols.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let kinds: AllAdapters
-beforeAll(async () => {
-  kinds = await startAllAdapters()
-})
-afterAll(() => kinds[Symbol.asyncDispose]())
+const kinds = shareResource(startAllAdapters)
 beforeEach(() => kinds.reset())
 
 describe('the effort of thinking', () => {
@@ -39,6 +36,11 @@ describe('the effort of thinking', () => {
 
     expect(await requestBody('thinks', none)).toMatchObject({ max_tokens: 8000, thinking: { type: 'disabled' } })
     expect(await requestBody('decides', none)).toMatchObject({ max_tokens: 8000, thinking: { type: 'disabled' } })
+    expect(await requestBody('reasons', none)).toMatchObject({ reasoning: { effort: 'minimal' } })
+    const switchedOff = await requestBody('can stop', none)
+    expect(switchedOff).toMatchObject({ chat_template_kwargs: { enable_thinking: false } })
+    expect(switchedOff).not.toHaveProperty('reasoning_effort')
+    expect(await requestBody('can stop', { reasoning_effort: 'low' })).toMatchObject({ reasoning_effort: 'low' })
     expect((await requestBody('gemini', none))?.['generationConfig']).toMatchObject({
       thinkingConfig: { thinkingBudget: 0 },
     })

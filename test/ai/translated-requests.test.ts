@@ -1,20 +1,17 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { plainAnswer as plain, startDialects, upstreamIds } from '../kit/ai/dialect-service.ts'
 import type { Call, DialectAnswer } from '../kit/ai/dialects/dialect.ts'
 import { answerInDialect } from '../kit/ai/task-model.ts'
 import { makeDocx, makeXlsx } from '../kit/sample-files/documents.ts'
 import { makePdf } from '../kit/sample-files/pdf.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
 const callAnswer = (...calls: Call[]): DialectAnswer => ({ text: '', calls, end: 'calls', tokens: plain.tokens })
 
 type AdapterName = keyof typeof upstreamIds
 const adapters = Object.keys(upstreamIds) as AdapterName[]
 
-let service: Awaited<ReturnType<typeof startDialects>>
-beforeAll(async () => {
-  service = await startDialects()
-})
-afterAll(() => service[Symbol.asyncDispose]())
+const service = shareResource(startDialects)
 beforeEach(() => {
   service.upstream.behave = answerInDialect(() => plain)
   service.upstream.requests.length = 0

@@ -52,7 +52,7 @@ afterAll(async () => {
 afterEach(() => acceptedSockets.clear())
 
 const outcomes = async (userId: number) => {
-  await svc.services.usageLedger.flush()
+  await svc.services.ai.usageLedger.flush()
   const records = await svc.rows<{ outcome: string }>('select outcome from usage_records where user_id = $1', [userId])
   return records.map(({ outcome }) => outcome)
 }

@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { buildQuestion, startProvider, writeConfig } from '../kit/ai/provider.ts'
-import { startApp, type TestApp } from '../kit/app.ts'
+import { startApp } from '../kit/app.ts'
 import { APPS_ON, addApp, establishConnection } from '../kit/apps/ext-app.ts'
 import { signIn } from '../kit/browser.ts'
 import { runCommand } from '../kit/command-line.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-const resources = new AsyncDisposableStack()
-let svc: TestApp
-beforeAll(async () => {
-  const provider = resources.use(await startProvider())
-  const config = resources.use(await writeConfig(provider.url))
-  svc = resources.use(await startApp({ ...APPS_ON, AI_CONFIG: config.file }))
-})
-afterAll(() => resources.disposeAsync())
+const provider = shareResource(startProvider)
+const config = shareResource(() => writeConfig(provider.url))
+const svc = shareResource(() => startApp({ ...APPS_ON, AI_CONFIG: config.file }))
 
 const command = (...argv: string[]) => {
   const { DATABASE_URL = '', DATA_DIR } = svc.env
@@ -63,7 +59,7 @@ test('a call of an app counts for app, token and person under each limit', async
   for (const status of [200, 200, 200])
     expect((await sendQuestion(library.token)).status, 'by another app').toBe(status)
 
-  await svc.services.usageLedger.flush()
+  await svc.services.ai.usageLedger.flush()
   expect(await readUsage(portal.token)).toEqual({ 'the portal': 1, 'each app': 1, 'each person': 5, 'each token': 1 })
   expect(await readUsage(library.token)).toEqual({ 'each app': 3, 'each person': 5, 'each token': 3 })
   expect(await readUsage(ada.token)).toEqual({ 'each person': 5, 'each token': 1 })

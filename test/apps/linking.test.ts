@@ -145,7 +145,7 @@ describe('an external app and a person', () => {
     expect((await svc.send('DELETE', '/api/svc/v1/connections/learner', { token: b.credential })).status).toBe(404)
     const again = await a.connection('learner')
     expect(again.connectionType).toBe('external_app_authenticated')
-    const other = svc.services.connectRequests.write(
+    const other = svc.services.login.connectRequests.write(
       { appId: a.id, version: '1', extAppUserId: 'learner' },
       { publicKey: a.publicKey, expiresAt: new Date(Date.now() + 60_000) },
     )
@@ -248,7 +248,7 @@ describe('a link that ends', () => {
     for (const at of [svc, there])
       expect((await at.send('GET', '/api/svc/v1/users/me', { token: link.token })).status).toBe(401)
     await vi.waitFor(async () => {
-      await Promise.all([svc, there].map(({ services }) => services.usageLedger.flush()))
+      await Promise.all([svc, there].map(({ services }) => services.ai.usageLedger.flush()))
       const records = await svc.rows<{ outcome: string; output: number }>(
         'select outcome, output_tokens as output from usage_records where request_id = any($1)',
         [streams.map((stream) => stream.headers.get('x-request-id'))],

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { buildQuestion } from '../kit/ai/provider.ts'
-import { startApp, type TestApp } from '../kit/app.ts'
+import { startApp } from '../kit/app.ts'
 import { APPS_ON, addApp, EXT_APPS, establishConnection } from '../kit/apps/ext-app.ts'
 import { signIn } from '../kit/browser.ts'
 import { listRoutes } from '../kit/json-api/all-routes.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: TestApp
-beforeAll(async () => {
-  svc = await startApp(APPS_ON)
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(() => startApp(APPS_ON))
 
 const statusOf = async (method: string, path: string, token?: string) => {
   const answer = await svc.send(method, path, { token, ...(['POST', 'PATCH', 'PUT'].includes(method) && { body: {} }) })
@@ -98,7 +95,7 @@ test("documents and pages send browsers back with the service's own configured n
   const { browser } = await signIn(acme)
   const query = { appId: app.id, version: '1', extAppUserId: 'learner' }
   const made = { publicKey: app.publicKey, expiresAt: new Date(Date.now() + 60_000) }
-  const request = acme.services.connectRequests.write(query, made)
+  const request = acme.services.login.connectRequests.write(query, made)
   const back = (status: string) => `https://portal.example/back?acme-connect-status=${status}`
   const redirects = { redirectOnConnectionAccepted: back('success'), redirectOnConnectionDeclined: back('declined') }
 
@@ -107,5 +104,5 @@ test("documents and pages send browsers back with the service's own configured n
 
   expect(app).toMatchObject(redirects)
   expect(shown.body['data']).toMatchObject({ attributes: redirects })
-  for (const url of [back('success'), back('declined')]) expect(page.text).toContain(`"${url}"`)
+  for (const url of [back('success'), back('declined')]) expect(page.text).toContain(`&#34;${url}&#34;`)
 })

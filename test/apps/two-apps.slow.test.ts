@@ -16,7 +16,7 @@ type SampleApp = Awaited<ReturnType<typeof startSampleApp>>
 async function link(page: Page, app: SampleApp) {
   await page.goto(app.url)
   await page.waitForURL(/\/connect\//)
-  await page.locator('#connect button:not([disabled])').click()
+  await page.locator('#connect [type=submit]').click()
   await page.waitForURL(`${app.url}/back?svc-connect-status=success`)
   const cookies = await page.context().cookies(app.url)
   return { user: cookies.find(({ name }) => name === app.cookie)?.value ?? '', read: await page.textContent('body') }
@@ -33,8 +33,8 @@ function readEndless(app: SampleApp, user: string) {
   return { read, done }
 }
 
-const recordsOf = async (svc: TestApp, userId: number) => {
-  await svc.services.usageLedger.flush()
+const readRecords = async (svc: TestApp, userId: number) => {
+  await svc.services.ai.usageLedger.flush()
   return svc.rows<{ outcome: string; output: number }>(
     'select outcome, output_tokens as output from usage_records where user_id = $1 order by id desc',
     [userId],
@@ -96,7 +96,7 @@ describeWith('chromium')('two apps and two people', () => {
     await vi.waitFor(() => expect(atB.read.text.length).toBeGreaterThan(length), patient)
     expect(atB.read.ended).toBe(false)
     await vi.waitFor(async () => {
-      const [record] = await recordsOf(svc, ada.id)
+      const [record] = await readRecords(svc, ada.id)
       expect(record).toMatchObject({ outcome: 'aborted' })
       expect(record?.output).toBeGreaterThan(0)
     }, patient)

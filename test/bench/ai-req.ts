@@ -23,7 +23,7 @@ const body = JSON.stringify({
   },
 })
 
-function requests(tokens: readonly string[]): BenchRequest[] {
+export function questionRequests(tokens: readonly string[]): BenchRequest[] {
   const common = { method: 'POST', path: '/api/ai-req', body, tokens } as const
   const headers = { 'content-type': 'application/json' }
   return [
@@ -66,7 +66,7 @@ export async function openWith(
   return { subject, floor, requests: requests((subject.details['tokens'] ?? '').split(' ')) }
 }
 
-const open = (world: World, limits: readonly object[] = []) => openWith(world, requests, { limits })
+const open = (world: World, limits: readonly object[] = []) => openWith(world, questionRequests, { limits })
 
 const configFor = (apiUrl: string) => ({
   providers: [

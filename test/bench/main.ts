@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startCluster } from '../../server/database/embedded-postgres.ts'
-import { rowsOf } from '../kit/postgres-client.ts'
+import { queryRows } from '../kit/postgres-client.ts'
 import { openRunFolder } from '../kit/run-folder.ts'
 import { aiReq, fiveLimits, sharedLimit } from './ai-req.ts'
 import { chat } from './chat.ts'
@@ -12,6 +12,7 @@ import { identity } from './identity.ts'
 import { load, openPool } from './load.ts'
 import { measure, type Plan } from './measure.ts'
 import { measureNeighbour, neighbourHeading } from './neighbour.ts'
+import { oneAtATime } from './one-at-a-time.ts'
 import { type Part, startPart } from './part.ts'
 import { pages, reads } from './reads.ts'
 import { type Figure, measureRealtime, realtimeHeading, realtimeRow } from './realtime.ts'
@@ -22,7 +23,7 @@ import type { Comparison, Suite, World } from './suite.ts'
 import { measureWeb, webHeading } from './web.ts'
 import { type Effort, extractionHeading, measureWorst, worstHeading, worstRow } from './worst.ts'
 
-const suites: Suite[] = [aiReq, chat, fiveLimits, sharedLimit, reads, pages, identity, roomsSuite]
+const suites: Suite[] = [aiReq, chat, fiveLimits, sharedLimit, reads, pages, identity, roomsSuite, oneAtATime]
 
 const known = [
   ...suites.map(({ name }) => name),
@@ -112,7 +113,7 @@ const run = (suite: Suite) =>
 async function check(suite: Suite, world: World): Promise<void> {
   const { subject, floor, requests } = await suite.open(world)
   for (const request of requests)
-    for (const { url } of [subject, floor]) {
+    for (const { url } of [subject, request.floor ?? floor]) {
       const pool = openPool(url, 1)
       await load(pool, request, 1, 1)
       await pool.close()
@@ -124,7 +125,7 @@ async function check(suite: Suite, world: World): Promise<void> {
 const checkAll = (wanted: readonly Suite[]) =>
   withCluster(async (folder, databaseUrl) => {
     for (const suite of wanted) {
-      await rowsOf(databaseUrl, `create database "${suite.name}"`)
+      await queryRows(databaseUrl, `create database "${suite.name}"`)
       const ownUrl = databaseUrl.replace(/\/[^/]*$/, `/${suite.name}`)
       await withParts(join(folder, suite.name), ownUrl, (world) => check(suite, world))
     }

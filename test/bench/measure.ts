@@ -12,19 +12,20 @@ export interface Plan {
 
 /** Measures both parts in turns, so that a slow moment of the machine hits both. */
 export async function* measure(
-  { name: suite }: Suite,
-  { subject, floor, requests }: Contest,
+  { name: suite, concurrencies }: Suite,
+  { subject, requests, floor: usualFloor }: Contest,
   plan: Plan,
 ): AsyncGenerator<Comparison> {
-  const warmUp = async (request: BenchRequest, concurrency: number) => {
+  const warmUp = async (floor: Part, request: BenchRequest, concurrency: number) => {
     for (const part of [subject, floor]) await round(part, request, concurrency, plan.warmUpMs)
   }
   for (const request of requests) {
-    await warmUp(request, 10)
-    for (const concurrency of plan.concurrencies) {
+    const { floor = usualFloor } = request
+    await warmUp(floor, request, 10)
+    for (const concurrency of concurrencies ?? plan.concurrencies) {
       // A collection that is forced while nothing is under way drops compiled code; those under load keep it. So both warm up again.
       const [before] = await Promise.all([subject.heap(), floor.heap()])
-      await warmUp(request, concurrency)
+      await warmUp(floor, request, concurrency)
       const seen: Record<'subject' | 'floor', Figures[]> = { subject: [], floor: [] }
       for (let index = 0; index < plan.rounds; index++) {
         seen.subject.push(await round(subject, request, concurrency, plan.roundMs))

@@ -25,6 +25,7 @@ const columns = `m.id::text as id, m.provider_id::text as provider, m.active, m.
   m.label, m.input, m.output, m.parameters, m.status, m.demand, m.native_capabilities as "nativeCapabilities", m.settings,
   m.limits, m.pricing, m.position, m.flags, m.documentation_url as "documentationUrl",
   ${isoTime('m.deprecation_date')} as "deprecationDate",
+  (select s.model_id from ai_models s where s.model_id = m.successor) as successor,
   array(select t.tool_id from ai_model_tools t where t.model_id = m.id order by 1) as "toolIds",
   ${isoTime('m.created_at')} as "createdAt", ${isoTime('m.updated_at')} as "updatedAt"`
 

@@ -34,10 +34,10 @@ const one = { name: 'one', text: `select ${columns} from room_messages m where m
 /** The least program that sends the same bytes: the same inserts under the same lock, and no rules. */
 servePart(async ({ databaseUrl }: Input) => {
   const database = new pg.Pool({ connectionString: databaseUrl, max: 10 })
-  const rowsOf = async <Found>(statement: { name: string; text: string }, values: unknown[]) =>
+  const queryRows = async <Found>(statement: { name: string; text: string }, values: unknown[]) =>
     (await database.query({ ...statement, values })).rows as Found[]
   const userOf = async ({ headers }: { headers: { authorization?: string | undefined } }) => {
-    const [token] = await rowsOf<{ user_id: number }>(findToken, [Number(headers.authorization?.split('_', 2)[1])])
+    const [token] = await queryRows<{ user_id: number }>(findToken, [Number(headers.authorization?.split('_', 2)[1])])
     return token?.user_id
   }
   const app = fastify()
@@ -51,33 +51,37 @@ servePart(async ({ databaseUrl }: Input) => {
     const user = await userOf(request)
     const { attributes, relationships } = request.body.data
     const id = await writeMessage(database, { room: relationships.room.data.id, user, content: attributes.content })
-    const [row] = await rowsOf<Row>(one, [id])
+    const [row] = await queryRows<Row>(one, [id])
     return row && send(reply.code(201), { jsonapi, data: messageOf(row), links: { self: request.url } })
   })
 
-  app.get<{ Params: { id: string } }>(`${base}/rooms/:id/messages`, async (request, reply) => {
-    const found = await rowsOf<Row & { total: number }>(page, [request.params.id, await userOf(request), 50])
+  app.get<PageRoute>(`${base}/rooms/:id/messages`, async (request, reply) => {
+    const size = Number(request.query['page[size]'])
+    const found = await queryRows<Row & { total: number }>(page, [request.params.id, await userOf(request), size])
     const total = found[0]?.total ?? 0
+    const lastPage = Math.ceil(total / size)
     const data = found.map(({ total: _, ...row }) => messageOf(row as unknown as Row))
-    const numbers = { currentPage: 1, from: 1, to: 50, perPage: 50, lastPage: Math.ceil(total / 50), total }
-    return send(reply, { jsonapi, data, links: linksOf(request.url, total), meta: { page: numbers } })
+    const numbers = { currentPage: 1, from: 1, to: size, perPage: size, lastPage, total }
+    return send(reply, { jsonapi, data, links: linksOf(request.url, size, lastPage), meta: { page: numbers } })
   })
 
-  app.get<{ Params: { id: string }; Querystring: Record<string, string> }>(
-    `${base}/rooms/:id/actions/changes`,
-    async (request, reply) => {
-      await userOf(request)
-      const [epoch, seq] = request.query['page[after]']?.split(':') ?? []
-      const { rows } = await database.query(findChanges.text, [`room:${request.params.id}`, seq, 501])
-      const changes = rows[0].changes.slice(0, 500)
-      const position = `${epoch}:${changes.at(-1).seq}`
-      return send(reply, { jsonapi, meta: { changes, position, hasMore: rows[0].changes.length > 500 } })
-    },
-  )
+  app.get<PageRoute>(`${base}/rooms/:id/actions/changes`, async (request, reply) => {
+    await userOf(request)
+    const [epoch, seq] = request.query['page[after]']?.split(':') ?? []
+    const { rows } = await database.query(findChanges.text, [`room:${request.params.id}`, seq, 501])
+    const changes = rows[0].changes.slice(0, 500)
+    const position = `${epoch}:${changes.at(-1).seq}`
+    return send(reply, { jsonapi, meta: { changes, position, hasMore: rows[0].changes.length > 500 } })
+  })
 
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
   return { ready: { url }, stop: () => Promise.all([app.close(), database.end()]) }
 })
+
+interface PageRoute {
+  Params: { id: string }
+  Querystring: Record<string, string>
+}
 
 interface Sent {
   data: { attributes: { content: string }; relationships: { room: { data: { id: string } } } }
@@ -109,12 +113,12 @@ function messageOf({ id, room, member, ...attributes }: Row) {
   }
 }
 
-function linksOf(self: string, total: number) {
+function linksOf(self: string, size: number, lastPage: number) {
   const at = (number: number) => {
     const parameters = new URLSearchParams(self.split('?')[1])
     parameters.set('page[number]', String(number))
-    parameters.set('page[size]', '50')
+    parameters.set('page[size]', `${size}`)
     return `${self.split('?')[0]}?${parameters}`
   }
-  return { self, first: at(1), prev: null, next: at(2), last: at(Math.ceil(total / 50)) }
+  return { self, first: at(1), prev: null, next: at(2), last: at(lastPage) }
 }

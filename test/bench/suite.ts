@@ -6,6 +6,8 @@ export interface Suite {
   /** The comparison in one sentence. */
   about: string
   open(world: World): Promise<Contest>
+  /** Numbers of concurrent requests, if not those of the plan. */
+  concurrencies?: readonly number[]
   wanted: readonly Wanted[]
 }
 
@@ -34,6 +36,8 @@ export interface BenchRequest {
   tokens?: readonly string[]
   cookies?: readonly string[]
   body?: string
+  /** Floor of this request, if not that of the others. */
+  floor?: Part
   /** True if the first byte is timed, too. */
   timesFirstByte?: true
   /** Returns true at the end of the requested answer. */

@@ -19,7 +19,8 @@ const whole = JSON.stringify({
 
 const event = (choices: object[], more: object = {}) =>
   `data: ${JSON.stringify({ ...common, object: 'chat.completion.chunk', choices, ...more })}\n\n`
-const delta = (said: object, reason: string | null = null) => event([{ index: 0, delta: said, finish_reason: reason }])
+const delta = (content: object, reason: string | null = null) =>
+  event([{ index: 0, delta: content, finish_reason: reason }])
 
 const events = [
   delta({ role: 'assistant', content: '' }),

@@ -38,10 +38,10 @@ export async function* measureRoom({ page, databaseUrl, tokens, seconds }: RoomI
   const controls = roomControls(page)
   await controls.createRoom('Square')
   await controls.say(text)
-  await page.locator('.room-message[id]').waitFor()
+  await page.locator('article[id]').waitFor()
   const write = await openWriters(page, databaseUrl, tokens)
   await page.reload()
-  await page.locator('.room-message[id]').first().waitFor()
+  await page.locator('article[id]').first().waitFor()
 
   const debug = await page.context().newCDPSession(page)
   await debug.send('Emulation.setCPUThrottlingRate', { rate: SLOWER })
@@ -63,7 +63,7 @@ async function searchAll(page: Page): Promise<void> {
   const panel = page.getByRole('complementary', { name: 'Search' })
   await panel.getByRole('searchbox').fill('messages')
   await panel.getByRole('button', { name: 'Search the whole history' }).click()
-  await panel.getByText('Searched in all 5,001 messages.').waitFor()
+  await panel.getByText('All 5,001 messages were searched.').waitFor()
   await panel.getByRole('button', { name: 'Close' }).click()
 }
 

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import {
   addCatalogue,
   type Catalogue,
@@ -9,12 +9,9 @@ import {
   startJsonApi,
   toOne,
 } from '../kit/json-api/client.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: JsonApiApp
-beforeAll(async () => {
-  svc = await startJsonApi()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startJsonApi)
 afterEach(() => emptyCatalogue(svc))
 
 async function describeModels({ admin }: JsonApiApp, { model }: Catalogue) {

@@ -1,21 +1,10 @@
 // @module-tag debian
 
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import {
-  addCatalogue,
-  emptyCatalogue,
-  type JsonApiApp,
-  pointersOf,
-  startJsonApi,
-  toMany,
-  toOne,
-} from '../kit/json-api/client.ts'
+import { afterEach, describe, expect, test } from 'vitest'
+import { addCatalogue, emptyCatalogue, pointersOf, startJsonApi, toMany, toOne } from '../kit/json-api/client.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: JsonApiApp
-beforeAll(async () => {
-  svc = await startJsonApi()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startJsonApi)
 afterEach(() => emptyCatalogue(svc))
 
 describe('models', () => {

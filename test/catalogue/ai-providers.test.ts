@@ -1,22 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { API_KEY } from '../../routers/ports/vault.ts'
 import { answers, buildQuestion, startProvider } from '../kit/ai/provider.ts'
-import {
-  addCatalogue,
-  emptyCatalogue,
-  idsOf,
-  type JsonApiApp,
-  pointersOf,
-  startJsonApi,
-  toOne,
-} from '../kit/json-api/client.ts'
+import { addCatalogue, emptyCatalogue, idsOf, pointersOf, startJsonApi, toOne } from '../kit/json-api/client.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: JsonApiApp
-beforeAll(async () => {
-  svc = await startJsonApi()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startJsonApi)
 afterEach(() => emptyCatalogue(svc))
 
 const secret = 'SECRET-KEY-OF-A-PROVIDER'

@@ -1,19 +1,8 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import {
-  addCatalogue,
-  emptyCatalogue,
-  idsOf,
-  type JsonApiApp,
-  pointersOf,
-  startJsonApi,
-  toMany,
-} from '../kit/json-api/client.ts'
+import { afterEach, describe, expect, test } from 'vitest'
+import { addCatalogue, emptyCatalogue, idsOf, pointersOf, startJsonApi, toMany } from '../kit/json-api/client.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: JsonApiApp
-beforeAll(async () => {
-  svc = await startJsonApi()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startJsonApi)
 afterEach(() => emptyCatalogue(svc))
 
 describe('tools', () => {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { buildQuestion, writeConfig } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
-import { clientOf, pointersOf, startJsonApi, toOne } from '../kit/json-api/client.ts'
+import { createApiClient, pointersOf, startJsonApi, toOne } from '../kit/json-api/client.ts'
 import { productionSettings } from '../kit/production.ts'
 
 const demo = { providerId: 'mine', name: 'Mine', adapter: 'demo' }
@@ -31,7 +31,7 @@ test('production switches off the demo providers of development, and they can on
   const made = await (async () => {
     await using svc = await startApp({ ...settings, NODE_ENV: 'development' })
     const { token } = await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write', 'admin'] })
-    const admin = clientOf(svc, token)
+    const admin = createApiClient(svc, token)
     const { id } = (await admin.create('ai-providers', demo)).one
     const relation = { provider: toOne('ai-providers', id) }
     const model = { modelId: 'toy', label: 'Toy', usageTypes: ['main', 'external'] }
@@ -41,7 +41,7 @@ test('production switches off the demo providers of development, and they can on
   })()
 
   await using svc = await startApp(settings)
-  const admin = clientOf(svc, made.token)
+  const admin = createApiClient(svc, made.token)
 
   expect((await sendQuestion(svc, made.token, 'toy')).status).toBe(422)
   expect((await admin.get(`/ai-providers/${made.id}`)).one.attributes).toMatchObject({ active: false })

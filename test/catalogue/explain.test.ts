@@ -88,7 +88,7 @@ test('browser and token are told apart, as the service treats them', async () =>
   expect((await sendQuestion()).status).toBe(200)
 
   // The limit counts what is recorded when it is set.
-  await svc.services.usageLedger.flush()
+  await svc.services.ai.usageLedger.flush()
   await svc.host.limits.set({ name: 'each token', for: 'token', cap: 1, unit: 'requests', per: 'day' })
   expect((await sendQuestion()).status).toBe(429)
   expect((await explain('fay', 'open', 'token')).codes).toEqual(['token_limit_reached'])

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { FURTHER_API_KEY } from '../../routers/ports/vault.ts'
 import { buildQuestion, refuses, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { emptyCatalogue, type JsonApiApp, pointersOf, startJsonApi, toOne } from '../kit/json-api/client.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
 const apiUrl = 'https://second.example.org/v1'
 const apiKey = 'SECRET-KEY-OF-A-SERVER'
@@ -17,11 +18,7 @@ async function addProvider({ admin }: Pick<JsonApiApp, 'admin'>, own = 'https://
 
 const serversOf = ({ one }: { one: { attributes: Record<string, unknown> } }) => one.attributes['servers']
 
-let svc: JsonApiApp
-beforeAll(async () => {
-  svc = await startJsonApi()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startJsonApi)
 afterEach(() => emptyCatalogue(svc))
 
 /** Creates a provider as an administrator, with functions that set and read its servers. */

@@ -4,7 +4,7 @@ import { startApp, type TestApp } from '../kit/app.ts'
 import { APPS_ON, addApp, establishConnection } from '../kit/apps/ext-app.ts'
 import { signIn, type TestBrowser } from '../kit/browser.ts'
 import { runCommand } from '../kit/command-line.ts'
-import { clientOf } from '../kit/json-api/client.ts'
+import { createApiClient } from '../kit/json-api/client.ts'
 import { createAiRoom, requestRoomAnswer } from '../kit/rooms/ai.ts'
 
 const resources = new AsyncDisposableStack()
@@ -152,7 +152,9 @@ test('in a room the groups of the person who asks decide', async () => {
   await svc.host.admin.setGroups({ user: { id: room.editor.id }, groups: ['staff'] })
 
   const [outsider, insider] = await Promise.all(
-    clients.map((by) => requestRoomAnswer(clientOf(svc as never, by.token), room.id, 'Hello', { model: 'for-staff' })),
+    clients.map((by) =>
+      requestRoomAnswer(createApiClient(svc as never, by.token), room.id, 'Hello', { model: 'for-staff' }),
+    ),
   )
 
   expect([outsider?.status, insider?.status]).toEqual([422, 200])

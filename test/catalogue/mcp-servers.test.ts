@@ -1,19 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { SERVER_CONFIG, SERVER_KEY } from '../../routers/ports/vault.ts'
-import {
-  addCatalogue,
-  emptyCatalogue,
-  idsOf,
-  type JsonApiApp,
-  pointersOf,
-  startJsonApi,
-} from '../kit/json-api/client.ts'
+import { addCatalogue, emptyCatalogue, idsOf, pointersOf, startJsonApi } from '../kit/json-api/client.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: JsonApiApp
-beforeAll(async () => {
-  svc = await startJsonApi()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startJsonApi)
 afterEach(() => emptyCatalogue(svc))
 
 const attributes = { url: 'https://tools.example.org/mcp', serverLabel: 'Tools' }

@@ -1,15 +1,12 @@
 import { writeFile } from 'node:fs/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { buildModel, buildProvider, readActive, startWithConfig } from '../kit/ai/model-config.ts'
 import { answers, buildQuestion, refuses, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let app: Awaited<ReturnType<typeof startWithConfig>>
-beforeAll(async () => {
-  app = await startWithConfig({ providers: [buildProvider('p', [buildModel('a')])] })
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = shareResource(() => startWithConfig({ providers: [buildProvider('p', [buildModel('a')])] }))
 
 test('the configuration of models may be YAML, with secrets from the environment', async () => {
   await using upstream = await startProvider(answers('From YAML.'))

@@ -1,17 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { buildModel, buildProvider, startWithConfig } from '../kit/ai/model-config.ts'
 import { type Behaviour, buildQuestion, refuses, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { emptyCatalogue } from '../kit/json-api/client.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let app: Awaited<ReturnType<typeof startWithConfig>>
-beforeAll(async () => {
-  app = await startWithConfig({ providers: [] })
-})
+const app = shareResource(() => startWithConfig({ providers: [] }))
 afterEach(() => emptyCatalogue(app.svc))
-afterAll(() => app[Symbol.asyncDispose]())
 
 describe("a provider's key", () => {
   const keyOf = async (svc: TestApp) =>

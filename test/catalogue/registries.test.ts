@@ -1,11 +1,8 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { emptyCatalogue, idsOf, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { afterEach, describe, expect, test } from 'vitest'
+import { emptyCatalogue, idsOf, startJsonApi } from '../kit/json-api/client.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: JsonApiApp
-beforeAll(async () => {
-  svc = await startJsonApi()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startJsonApi)
 afterEach(() => emptyCatalogue(svc))
 
 const extension = 'test/fixtures/public-extension.ts'

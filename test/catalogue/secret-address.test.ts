@@ -1,11 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type JsonApiApp, pointersOf, startJsonApi } from '../kit/json-api/client.ts'
+import { expect, test } from 'vitest'
+import { pointersOf, startJsonApi } from '../kit/json-api/client.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: JsonApiApp
-beforeAll(async () => {
-  svc = await startJsonApi()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startJsonApi)
 
 const apiUrl = 'https://ai.example.org/v1'
 const apiKey = 'SECRET-OF-THE-PROVIDER'

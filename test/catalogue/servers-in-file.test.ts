@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { buildModel, buildProvider, startWithConfig } from '../kit/ai/model-config.ts'
-import { clientOf, pointersOf } from '../kit/json-api/client.ts'
+import { createApiClient, pointersOf } from '../kit/json-api/client.ts'
 
 const apiUrl = 'https://second.example.org/v1'
 const apiKey = 'SECRET-KEY-OF-A-SERVER'
@@ -19,7 +19,7 @@ describe('servers in the file', () => {
   async function startWithFile() {
     const app = await startWithConfig(file({ apiKey: 'twin' }, { apiUrl }))
     const { token } = await app.svc.user({ role: 'admin', abilities: ['read', 'write', 'admin'] })
-    const admin = clientOf(app.svc, token)
+    const admin = createApiClient(app.svc, token)
     const [of] = (await admin.get('/ai-providers')).list
     const path = `/ai-providers/${of?.id}`
     return {

@@ -1,7 +1,7 @@
 // @module-tag debian
 
 import { randomBytes } from 'node:crypto'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { buildModel, buildProvider, readActive, startWithConfig } from '../kit/ai/model-config.ts'
 import { writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
@@ -10,13 +10,10 @@ import { cloneDatabase } from '../kit/database.ts'
 import { findFreePort } from '../kit/free-port.ts'
 import { emptyCatalogue } from '../kit/json-api/client.ts'
 import { openPusher } from '../kit/realtime/pusher.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let app: Awaited<ReturnType<typeof startWithConfig>>
-beforeAll(async () => {
-  app = await startWithConfig({ providers: [] })
-})
+const app = shareResource(() => startWithConfig({ providers: [] }))
 afterEach(() => emptyCatalogue(app.svc))
-afterAll(() => app[Symbol.asyncDispose]())
 
 const externals = async (svc: TestApp) =>
   (
@@ -159,6 +156,22 @@ test('a synchronisation takes settings of a model that the last one did not know
   await app.sync(file({ toolCalling: true }))
 
   expect(await app.svc.rows('select settings from ai_models')).toEqual([{ settings: { toolCalling: true } }])
+})
+
+test('a synchronisation takes a redirect that the last one did not know', async () => {
+  const models = (redirect: boolean) => ['a', 'b'].map((id) => buildModel(id, { redirect, successor: 'c' }))
+  const file = (redirect: boolean) => ({ providers: [buildProvider('p', [...models(redirect), buildModel('c')])] })
+  await app.sync(file(true))
+  await app.svc.rows('update ai_models set redirect = false')
+  await app.svc.rows(`update ai_models set synced = synced - 'redirect' where model_id = 'a'`)
+
+  await app.sync(file(true))
+
+  const found = await app.svc.rows('select model_id, redirect from ai_models order by 1 limit 2')
+  expect(found).toEqual([
+    { model_id: 'a', redirect: true },
+    { model_id: 'b', redirect: false },
+  ])
 })
 
 test('a synchronisation switches models off and on as the file drops and regains them', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { buildModel, buildProvider, startWithConfig } from '../kit/ai/model-config.ts'
-import { type Client, clientOf, toMany } from '../kit/json-api/client.ts'
+import { type Client, createApiClient, toMany } from '../kit/json-api/client.ts'
 import { startToolServer } from '../kit/mcp/tool-server.ts'
 
 type ToolServer = Awaited<ReturnType<typeof startToolServer>>
@@ -22,7 +22,7 @@ beforeAll(async () => {
   }
   ;[first, second] = [await startServer('first'), await startServer('second')]
   app = resources.use(await startWithConfig({ providers: [] }))
-  admin = clientOf(app.svc, (await app.svc.user({ role: 'admin', abilities: ['read', 'write', 'admin'] })).token)
+  admin = createApiClient(app.svc, (await app.svc.user({ role: 'admin', abilities: ['read', 'write', 'admin'] })).token)
 })
 afterAll(() => resources.disposeAsync())
 

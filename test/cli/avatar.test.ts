@@ -9,7 +9,7 @@ import { createVault } from '../../server/stores/vault.ts'
 import { startApp } from '../kit/app.ts'
 import { openHost, runCommand } from '../kit/command-line.ts'
 import { createEmptyDatabase } from '../kit/database.ts'
-import { rowsOf } from '../kit/postgres-client.ts'
+import { queryRows } from '../kit/postgres-client.ts'
 
 type Machine = Awaited<ReturnType<typeof openHost>>
 
@@ -100,7 +100,7 @@ test("the picture in SVC_AVATAR becomes the AI user's only with a new database",
     await put(machine, 'two.png', await picture(50).png().toBuffer()),
   ]
   const env = { ...machine.env, DATABASE_URL: database.url }
-  const readAvatars = () => rowsOf(database.url, 'select avatar from users')
+  const readAvatars = () => queryRows(database.url, 'select avatar from users')
 
   expect(await runCommand(['migrate'], { env: { ...env, SVC_AVATAR: first } })).toMatchObject({ exitCode: 0 })
   const before = await readAvatars()
@@ -128,11 +128,11 @@ test('an invalid picture in SVC_AVATAR creates no AI user until the next migrate
   const env = { ...machine.env, DATABASE_URL: database.url, SVC_AVATAR: file }
 
   const refusal = await runCommand(['migrate'], { env })
-  const left = await rowsOf(database.url, 'select from users')
+  const left = await queryRows(database.url, 'select from users')
   await writeFile(file, await picture(200).png().toBuffer())
 
   expect([refusal.exitCode, left]).toEqual([1, []])
   expect(refusal.stderr).toContain('SVC_AVATAR: ')
   expect(await runCommand(['migrate'], { env })).toMatchObject({ exitCode: 0 })
-  expect(await rowsOf(database.url, 'select 1 as one from users where avatar is not null')).toHaveLength(1)
+  expect(await queryRows(database.url, 'select 1 as one from users where avatar is not null')).toHaveLength(1)
 })

@@ -1,8 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { openHost } from '../kit/command-line.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
 const set = (...more: string[]) => ['limits', 'set', 'lecture', '--for', 'installation', '--per', 'month', ...more]
 
@@ -13,15 +14,11 @@ const cells = (stdout: string) =>
     .split('\n')
     .map((line) => line.split(/ {2,}/))
 
-let machine: Awaited<ReturnType<typeof openHost>>
-beforeAll(async () => {
-  machine = await openHost()
-})
+const machine = shareResource(openHost)
 // Removes all limits and their possible subjects for the next test.
 afterEach(async () => {
   for (const table of ['usage_limits', 'ext_apps', 'users where id > 1']) await machine.rows(`delete from ${table}`)
 })
-afterAll(() => machine[Symbol.asyncDispose]())
 
 describe('svc limits', () => {
   test('svc limits makes, changes, lists and removes a limit', async () => {

@@ -1,13 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { adaFlags, openHost } from '../kit/command-line.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let machine: Awaited<ReturnType<typeof openHost>>
+const machine = shareResource(openHost)
 beforeAll(async () => {
-  machine = await openHost()
   await machine.run(['add-user', ...adaFlags])
   await machine.run(['add-user', '--username', 'bob', '--email', 'bob@example.org', '--name', 'Bob'])
 })
-afterAll(() => machine[Symbol.asyncDispose]())
 
 const stateOf = async (column: string, id = 2) =>
   (await machine.rows(`select ${column} from users where id = ${id}`))[0]

@@ -21,9 +21,9 @@ test("a command whose reader is gone ends silently with the signal's exit code",
   const child = spawn(process.execPath, [file('cli/svc.ts'), '--help'])
   child.stdout.destroy()
 
-  const [[exitCode], said] = await Promise.all([once(child, 'close'), text(child.stderr)])
+  const [[exitCode], errorOutput] = await Promise.all([once(child, 'close'), text(child.stderr)])
 
-  expect([exitCode, said]).toEqual([141, ''])
+  expect([exitCode, errorOutput]).toEqual([141, ''])
 })
 
 test('a command that cannot open its services ends, though Redis is out of reach', async () => {

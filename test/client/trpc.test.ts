@@ -1,28 +1,19 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { createClient, SvcError } from '../../facades/client/index.ts'
 import { answers, beginStream, buildChunk, refuses, stalls, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { cloneDatabase, runAdminStatement } from '../kit/database.ts'
+import { shareResource } from '../kit/share-resource.ts'
 import { untilRead } from '../kit/until-read.ts'
 
-let provider: Awaited<ReturnType<typeof startProvider>>
-let config: Awaited<ReturnType<typeof writeConfig>>
-let svc: TestApp
-beforeAll(async () => {
-  provider = await startProvider()
-  config = await writeConfig(provider.url)
-  svc = await startApp({ AI_CONFIG: config.file, AI_MAX_BODY: '2000' })
-})
+const provider = shareResource(startProvider)
+const config = shareResource(() => writeConfig(provider.url))
+const svc = shareResource(() => startApp({ AI_CONFIG: config.file, AI_MAX_BODY: '2000' }))
 beforeEach(() => {
   provider.requests.length = 0
 })
-afterAll(async () => {
-  await svc[Symbol.asyncDispose]()
-  await config[Symbol.asyncDispose]()
-  await provider[Symbol.asyncDispose]()
-})
 
-const clientOf = (svc: TestApp, token: string) => createClient({ url: svc.url, token })
+const createTokenClient = (svc: TestApp, token: string) => createClient({ url: svc.url, token })
 const buildInput = (text = 'Hello', model = 'mock-1') => ({
   model,
   messages: [{ role: 'user' as const, content: { text } }],
@@ -50,7 +41,7 @@ async function raw(svc: TestApp, method: string, path: string, options = {}) {
 test('a procedure over HTTP knows the person of the token', async () => {
   const ada = await svc.user({ username: 'ada' })
 
-  const me = await clientOf(svc, ada.token).users.me.query()
+  const me = await createTokenClient(svc, ada.token).users.me.query()
 
   expect(me).toMatchObject({ username: 'ada', email: ada.email })
 })
@@ -65,7 +56,7 @@ test('a procedure over HTTP asks a model', async () => {
   provider.behave = answers('Good day to you.')
   const { token } = await svc.user()
 
-  expect(await clientOf(svc, token).ai.ask.mutate(buildInput())).toEqual({ text: 'Good day to you.' })
+  expect(await createTokenClient(svc, token).ai.ask.mutate(buildInput())).toEqual({ text: 'Good day to you.' })
 })
 
 test('a procedure over HTTP streams the pieces of an answer, then its usage', async () => {
@@ -83,7 +74,7 @@ test('a procedure over HTTP streams the pieces of an answer, then its usage', as
   const { token } = await svc.user()
 
   const parts = []
-  for await (const part of await clientOf(svc, token).ai.stream.mutate(buildInput())) {
+  for await (const part of await createTokenClient(svc, token).ai.stream.mutate(buildInput())) {
     parts.push(part)
     goOn()
   }
@@ -105,19 +96,19 @@ test('a procedure over HTTP reports a failure after the first piece in the strea
   const { token } = await svc.user()
 
   const reading = (async () => {
-    for await (const _ of await clientOf(svc, token).ai.stream.mutate(buildInput()));
+    for await (const _ of await createTokenClient(svc, token).ai.stream.mutate(buildInput()));
   })()
 
   const failure = await reading.catch((error: unknown) => error)
   expect(failure).toBeInstanceOf(SvcError)
-  expect(failure).toMatchObject({ code: 'provider_failed', requestId: expect.any(String) })
+  expect(failure).toMatchObject({ code: 'provider_broke_off', requestId: expect.any(String) })
 })
 
 test('a procedure over HTTP fails as a whole where nothing came before the failure', async () => {
   provider.behave = refuses(400)
   const { token } = await svc.user()
 
-  const failure = await clientOf(svc, token)
+  const failure = await createTokenClient(svc, token)
     .ai.stream.mutate(buildInput())
     .catch((error: unknown) => error)
 
@@ -126,7 +117,7 @@ test('a procedure over HTTP fails as a whole where nothing came before the failu
 
 test('calls of one moment go out together, and each has its own outcome', async () => {
   const { id, token, username } = await svc.user()
-  const client = clientOf(svc, token)
+  const client = createTokenClient(svc, token)
 
   const [me, found, health] = await Promise.allSettled([
     client.users.me.query(),
@@ -145,7 +136,7 @@ test('calls of one moment go out together, and each has its own outcome', async 
 
 test('calls of one moment may be many', async () => {
   const { token, username } = await svc.user()
-  const client = clientOf(svc, token)
+  const client = createTokenClient(svc, token)
 
   const all = await Promise.all(Array.from({ length: 100 }, () => client.users.me.query()))
 
@@ -246,7 +237,7 @@ test('an error lists what is wrong with an input by its path', async () => {
 
 test('an error comes with 413 for a body that is too large', async () => {
   const { token } = await svc.user()
-  const client = clientOf(svc, token)
+  const client = createTokenClient(svc, token)
 
   const error = await client.ai.ask.mutate(buildInput('x'.repeat(3000))).catch((thrown: unknown) => thrown)
 
@@ -272,7 +263,7 @@ test('an error says 503 while the database is gone, and the log says why', async
   const { token } = await svc.user()
   await runAdminStatement(`drop database ${database.name} with (force)`)
 
-  const error = await clientOf(svc, token)
+  const error = await createTokenClient(svc, token)
     .users.me.query()
     .catch((thrown: unknown) => thrown)
 
@@ -297,7 +288,7 @@ test("a departing caller ends the provider's call, and the record says so", asyn
   const { id, token } = await svc.user()
   const controller = new AbortController()
 
-  const pendingCall = clientOf(svc, token).ai.ask.mutate(buildInput(), { signal: controller.signal })
+  const pendingCall = createTokenClient(svc, token).ai.ask.mutate(buildInput(), { signal: controller.signal })
   const gone = expect(pendingCall).rejects.toThrow()
   await expect.poll(() => provider.requests.length).toBe(1)
   controller.abort()
@@ -316,7 +307,7 @@ test('a caller who goes away in the middle of a stream ends the call', async () 
   }
   const { id, token } = await svc.user()
 
-  for await (const _ of await clientOf(svc, token).ai.stream.mutate(buildInput())) break
+  for await (const _ of await createTokenClient(svc, token).ai.stream.mutate(buildInput())) break
 
   await expect.poll(() => provider.requests[0]?.abortedAt).toBeDefined()
   await expect

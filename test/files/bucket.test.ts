@@ -1,30 +1,26 @@
 import { randomBytes } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { readEnv } from '../../server/config/env.ts'
 import { answers, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
 import { findCheck, getHealth } from '../kit/health.ts'
 import { APP_KEY } from '../kit/identity/sessions.ts'
-import { base, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
-import { type S3Server, startS3 } from '../kit/parts/s3.ts'
+import { base, startJsonApi } from '../kit/json-api/client.ts'
+import { startS3 } from '../kit/parts/s3.ts'
 import { download, listStoredFiles, PNG, upload } from '../kit/rooms/attachments.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let server: S3Server
-let svc: JsonApiApp
-let provider: Awaited<ReturnType<typeof startProvider>>
-const resources = new AsyncDisposableStack()
-beforeAll(async () => {
-  server = resources.use(await startS3())
-  provider = resources.use(await startProvider(answers('A dot.')))
+const server = shareResource(startS3)
+const provider = shareResource(() => startProvider(answers('A dot.')))
+const config = shareResource(() => {
   const model = { input: ['text', 'image'] }
-  const config = resources.use(await writeConfig(provider.url, { provider: { circuit: { failures: 1 } }, model }))
-  svc = resources.use(
-    await startJsonApi({ ...server.settings, APP_KEY, HEALTH_DEEP_EVERY: '1', AI_CONFIG: config.file }),
-  )
+  return writeConfig(provider.url, { provider: { circuit: { failures: 1 } }, model })
 })
-afterAll(() => resources.disposeAsync())
+const svc = shareResource(() =>
+  startJsonApi({ ...server.settings, APP_KEY, HEALTH_DEEP_EVERY: '1', AI_CONFIG: config.file }),
+)
 
 test('an uploaded file lies encrypted in the bucket, and is downloaded whole or partly', async () => {
   const bytes = `Words. ${randomBytes(200_000).toString('hex')}`

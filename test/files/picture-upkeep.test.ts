@@ -3,18 +3,15 @@ import { watch } from 'node:fs'
 import { readdir, rm, truncate, utimes, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import sharp from 'sharp'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { USERDATA } from '../../routers/ports/vault.ts'
 import { createVault } from '../../server/stores/vault.ts'
-import { type FileMaintenance, KEY, NEWER, startMaintenance, UNKNOWN } from '../kit/files/maintenance.ts'
+import { KEY, NEWER, startMaintenance, UNKNOWN } from '../kit/files/maintenance.ts'
 import { PNG, UNTIL_READ } from '../kit/rooms/attachments.ts'
 import { createPerson, createRoom } from '../kit/rooms/messages.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let upkeep: FileMaintenance
-beforeAll(async () => {
-  upkeep = await startMaintenance()
-})
-afterAll(() => upkeep[Symbol.asyncDispose]())
+const upkeep = shareResource(startMaintenance)
 
 const square = PNG.toString('base64')
 
@@ -107,7 +104,7 @@ test('svc files rotate counts the pictures that cannot be read, and renews the o
   const { ofRoom, ofPerson } = await withPictures()
   const plain = await sharp(PNG).webp().toBuffer()
   for (const name of [ofRoom, ofPerson]) await writeFile(join(svc.folder, 'files', name), plain)
-  const { storage } = svc.services
+  const { storage } = svc.services.files
   const { renew } = storage
   // The result is simulated, as root can read every file on a disk.
   Object.assign(storage, { renew: async (key: string) => (key === ofRoom ? 'unreadable' : renew(key)) })

@@ -1,24 +1,24 @@
 import { createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 import { setImmediate as turn } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import * as web from '../../facades/web/browser/crypto.ts'
-import { base, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { base, startJsonApi } from '../kit/json-api/client.ts'
 import { testWith } from '../kit/parts/with-parts.ts'
 import { type FileScenarioOptions, playFileScenario } from '../kit/rooms/file-scenario.ts'
 import { createRoom } from '../kit/rooms/messages.ts'
+import { shareResource } from '../kit/share-resource.ts'
+import { serveBrowserModules } from '../kit/web/browser-modules.ts'
 import { openPage } from '../kit/web/chromium.ts'
 import { roomKey } from '../kit/web/crypto.ts'
 
 const CHUNK = 64 * 1024
 
-let svc: JsonApiApp
 let sealedFile: FileScenarioOptions
+const svc = shareResource(startJsonApi)
 beforeAll(async () => {
-  svc = await startJsonApi()
   const { id: room, admin, editor } = await createRoom(svc, ['editor'])
   sealedFile = { base: svc.url + base, ada: admin.token, bob: editor.token, room, roomKey, bytes: 2 * CHUNK + 1000 }
 })
-afterAll(() => svc[Symbol.asyncDispose]())
 
 const played = {
   statuses: [201, 201, 200],
@@ -48,6 +48,7 @@ test('a file from a browser opens for another member in Node, unless altered', a
 testWith('chromium')('a file from a browser opens for another member in Chromium, unless altered', async () => {
   await using chromium = await openPage(svc.url)
   await chromium.page.goto('/login')
+  await serveBrowserModules(chromium.page)
 
   // The script is a text, as the test runner would transform an import in the code.
   const script = `import('/assets/crypto.js').then((web) => (${playFileScenario})(web, ${JSON.stringify(sealedFile)}))`

@@ -1,17 +1,14 @@
 import { rm, truncate } from 'node:fs/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { FILE_KEY } from '../../routers/ports/vault.ts'
 import { createVault } from '../../server/stores/vault.ts'
-import { type FileMaintenance, KEY, MAX_FILES, NEWER, startMaintenance, UNKNOWN } from '../kit/files/maintenance.ts'
+import { KEY, MAX_FILES, NEWER, startMaintenance, UNKNOWN } from '../kit/files/maintenance.ts'
 import { startJsonApi } from '../kit/json-api/client.ts'
 import { download, listStoredFiles, sendAttachments, UNTIL_READ, upload } from '../kit/rooms/attachments.ts'
 import { createPerson, createRoom } from '../kit/rooms/messages.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let upkeep: FileMaintenance
-beforeAll(async () => {
-  upkeep = await startMaintenance()
-})
-afterAll(() => upkeep[Symbol.asyncDispose]())
+const upkeep = shareResource(startMaintenance)
 
 test('svc files verify reports attachments without file, orphaned files and unreadable ones', async () => {
   const { svc, clear, command, pathOf, uploadFor, putOrphan } = upkeep

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startApp, type TestApp } from '../kit/app.ts'
+import { expect, test } from 'vitest'
+import { startApp } from '../kit/app.ts'
 import { addAccount, openBrowser } from '../kit/browser.ts'
 import { runCommand } from '../kit/command-line.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
+import { shareResource } from '../kit/share-resource.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
 
-let svc: TestApp
-beforeAll(async () => {
-  svc = await startApp()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startApp)
 
 const PASSWORD = 'a long new password'
 

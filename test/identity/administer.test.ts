@@ -1,18 +1,17 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startApp, type TestApp } from '../kit/app.ts'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { startApp } from '../kit/app.ts'
 import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: TestApp
 let root: TestBrowser
 let rootId: number
 
+const svc = shareResource(startApp)
 beforeAll(async () => {
-  svc = await startApp()
   const { id } = await signIn(svc, 'root')
   await svc.host.admin.setRole({ user: { id }, role: 'admin' })
   rootId = id
 })
-afterAll(() => svc[Symbol.asyncDispose]())
 beforeEach(async () => {
   root = await freshBrowser('root')
 })

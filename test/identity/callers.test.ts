@@ -202,7 +202,7 @@ describe('the contexts of a request', () => {
     const { id, token } = await addAccount(svc, ada)
     const { id: bob } = await addAccount(svc, bobName, { keys: false })
     const events: unknown[] = []
-    svc.services.hooks.on('user-type-changed', ({ notes: _, ...change }) => void events.push(change))
+    svc.services.process.hooks.on('user-type-changed', ({ notes: _, ...change }) => void events.push(change))
     const during = async (act: () => Promise<unknown>) => {
       events.length = 0
       await act()
@@ -233,7 +233,7 @@ describe('the contexts of a request', () => {
     const { browser } = await signIn(svc, newName())
     const { browser: newcomer } = await signIn(svc, newName('bob'), { known: false })
     const events: unknown[] = []
-    svc.services.hooks.on('user-type-changed', (change) => void events.push(change))
+    svc.services.process.hooks.on('user-type-changed', (change) => void events.push(change))
 
     for (const one of [browser, newcomer, openBrowser(svc.url)]) {
       for (const path of ['/api/svc/v1/users/me', '/trpc/sessions.current', '/check-session', '/settings'])

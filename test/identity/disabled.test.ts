@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openBrowser, signIn } from '../kit/browser.ts'
-import { clientOf, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { createApiClient, startJsonApi } from '../kit/json-api/client.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: JsonApiApp
-beforeAll(async () => {
-  svc = await startJsonApi()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startJsonApi)
 
 test('a disabled person cannot sign in, and learns why only with the right password', async () => {
   const { browser, id } = await signIn(svc, 'dora')
@@ -32,15 +29,15 @@ test('a disabled person cannot sign in, and learns why only with the right passw
 })
 
 test('only administrators disable people, and see who is disabled', async () => {
-  const admin = clientOf(svc, (await svc.user({ role: 'admin', abilities: ['read', 'write', 'admin'] })).token)
+  const admin = createApiClient(svc, (await svc.user({ role: 'admin', abilities: ['read', 'write', 'admin'] })).token)
   const person = await svc.user({ abilities: ['read', 'write', 'user'] })
-  const own = clientOf(svc, person.token)
-  const other = clientOf(svc, (await svc.user({ abilities: ['read', 'write'] })).token)
+  const own = createApiClient(svc, person.token)
+  const other = createApiClient(svc, (await svc.user({ abilities: ['read', 'write'] })).token)
 
   for (const [client, status] of [
     [own, 403],
     [other, 403],
-    [clientOf(svc), 401],
+    [createApiClient(svc), 401],
   ] as const)
     expect((await client.update('users', person.id, { disabled: true })).status).toBe(status)
   expect((await own.get('/users/me')).one.attributes).not.toHaveProperty('disabled')

@@ -1,7 +1,7 @@
 // @module-tag debian
 
 import { readFile, writeFile } from 'node:fs/promises'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { eraseRules } from '../../entities/identity/erasure.ts'
 import { readAccounts, resolveAccountsPath } from '../../server/login/accounts.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
@@ -12,12 +12,9 @@ import { cloneDatabase } from '../kit/database.ts'
 import { removeEverybody } from '../kit/identity/first-keys.ts'
 import { afterPasswordCheck, holdLock, waitForLocks } from '../kit/locks.ts'
 import { openClient } from '../kit/postgres-client.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: TestApp
-beforeAll(async () => {
-  svc = await startApp()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startApp)
 afterEach(() => removeEverybody(svc))
 
 /** Selects the foreign keys to users, and columns without a foreign key whose name suggests a person. */

@@ -1,5 +1,5 @@
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { startApp, type TestApp } from '../kit/app.ts'
+import { afterEach, expect, test, vi } from 'vitest'
+import { startApp } from '../kit/app.ts'
 import { addAccount, buildFirstKeys, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import {
   expectNoKeys,
@@ -9,12 +9,9 @@ import {
   removeEverybody,
   sendFirstKeys,
 } from '../kit/identity/first-keys.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: TestApp
-beforeAll(async () => {
-  svc = await startApp()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startApp)
 afterEach(() => removeEverybody(svc))
 
 const path = '/req/profile/passkey-backup'

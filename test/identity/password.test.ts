@@ -1,16 +1,13 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { readAccounts, resolveAccountsPath } from '../../server/login/accounts.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser, PASSWORD, signIn, type TestBrowser } from '../kit/browser.ts'
 import { removeEverybody } from '../kit/identity/first-keys.ts'
 import { afterPasswordCheck, whileChanging } from '../kit/locks.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: TestApp
-beforeAll(async () => {
-  svc = await startApp()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startApp)
 afterEach(async () => {
   await rm(resolveAccountsPath(svc.env), { force: true })
   await removeEverybody(svc)

@@ -1,7 +1,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { constants } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { eraseRules } from '../../entities/identity/erasure.ts'
 import { resources } from '../../routers/index.ts'
 import { excludedColumns, personalTables } from '../../server/personal-data/contents.ts'
@@ -10,19 +10,16 @@ import { openBrowser, signIn } from '../kit/browser.ts'
 import { metadata } from '../kit/catalogue.ts'
 import { runCommand } from '../kit/command-line.ts'
 import { KEY, NEWER } from '../kit/files/maintenance.ts'
-import { clientOf, type JsonApiApp, startJsonApi, toOne } from '../kit/json-api/client.ts'
+import { createApiClient, startJsonApi, toOne } from '../kit/json-api/client.ts'
 import { fetchExport, makeExport, readCurrentExport, requestExport, unpackExport } from '../kit/person-export.ts'
 import { openClient } from '../kit/postgres-client.ts'
 import { sendAttachments, upload } from '../kit/rooms/attachments.ts'
 import { addMember as joinRoom } from '../kit/rooms/messages.ts'
 import { encodeText } from '../kit/rooms/older-routes.ts'
 import { root, startProcess } from '../kit/service-process.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: JsonApiApp
-beforeAll(async () => {
-  svc = await startJsonApi()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startJsonApi)
 
 const seal = (canary: string) => ['iv', 'tag', canary].map((part) => Buffer.from(part).toString('base64')).join('|')
 
@@ -31,7 +28,7 @@ async function personWithData(name: string) {
   const { browser, id } = await signIn(svc, name)
   const abilities = ['ai', 'user', 'read', 'write', 'keychain'] as const
   const { token } = await svc.host.tokens.createFor({ user: { id }, name: `of ${name}`, abilities: [...abilities] })
-  const client = clientOf(svc, token)
+  const client = createApiClient(svc, token)
   const keychain = [{ key: 'aiConvKey', keyType: 'ai_conv', value: seal(`key of ${name}`) }]
   expect((await client.post('/user-keychain-values/actions/batch-update', { set: keychain })).status).toBe(200)
   const { body } = await browser.send('POST', '/req/conv/createChat', { body: { conv_name: `talk of ${name}` } })
@@ -74,9 +71,13 @@ test("no column of an archive sounds like a secret except the person's sealed on
 
   const sounding = shown.filter((name) => /\..*(hash|secret|csrf|password|sealed|key|cipher|credential)/.test(name))
   expect(sounding.sort()).toEqual([
+    'conversations.sealed_name',
+    'conversations.sealed_options',
     'passkey_backups.ciphertext',
     'room_key_epochs.previous_key',
     'room_keys.wrapped_key',
+    // A number, which names the key.
+    'room_reactions.key_epoch',
   ])
 })
 
@@ -89,13 +90,18 @@ test('an archive has what a person wrote, uploaded and used, and nothing of othe
   await sendAttachments(ada.client, room, [file], { content: seal('room message of fay') })
   await bob.client.create('room-messages', { content: seal('room message of gus') }, { room: toOne('rooms', room) })
   await upload(svc, bob.token, 'file of gus')
+  await svc.rows('update conversations set is_archived = true')
+  await svc.rows("update users set sealed_chat_settings = 'settings of ' || username where id = any($1)", [
+    [ada.id, bob.id],
+  ])
 
   const archive = await fetchArchive(ada)
 
   expect(archive.paths).toEqual(expect.arrayContaining(['README.txt', 'open.html', `files/${file}.txt`]))
   expect(archive.text(`files/${file}.txt`)).toBe('file of fay')
   expect(archive.rows('users')).toMatchObject([{ id: `${ada.id}`, attributes: { email: 'fay@example.org' } }])
-  expect(archive.rows('conversations')).toMatchObject([{ attributes: { name: 'talk of fay' } }])
+  expect(archive.rows('accounts')).toMatchObject([{ attributes: { sealedChatSettings: 'settings of fay' } }])
+  expect(archive.rows('conversations')).toMatchObject([{ attributes: { name: 'talk of fay', isArchived: true } }])
   expect(archive.rows('conversation-messages')).toMatchObject([{ attributes: { role: 'user' } }])
   expect(archive.rows('room-messages')).toMatchObject([{ attributes: { content: seal('room message of fay') } }])
   expect(archive.rows('room-members')).toMatchObject([{ attributes: { role: 'admin', username: 'fay' } }])
@@ -152,7 +158,7 @@ test('a person has one export made at a time, and three within a day', async () 
 
 const sealedExports = async () => {
   const names: string[] = []
-  for await (const { name } of svc.services.exportFiles.list()) names.push(name)
+  for await (const { name } of svc.services.files.exports.list()) names.push(name)
   return names
 }
 
@@ -219,7 +225,7 @@ test('asking for an export and fetching it stand in the audit log', async () => 
   const { browser, id: userId } = await personWithData('oda')
   const { id } = await makeExport(browser)
   await fetchExport(svc, browser, id)
-  await svc.services.audit.flush()
+  await svc.services.process.audit.flush()
 
   const { entries } = await svc.host.audit.list({ actor: `user:${userId}`, act: 'personExports.' })
   expect(entries.map(({ act, subject, outcome }) => [act, subject, outcome])).toEqual([
@@ -276,7 +282,7 @@ test('a damaged file keeps nobody from the others', async () => {
     return join(svc.folder, 'files/sealed', name.slice(0, 2), name)
   }
   await writeFile(pathOf(damaged), 'something else')
-  await svc.services.files.remove([String(gone?.one.attributes['uuid'])])
+  await svc.services.files.attachments.remove([String(gone?.one.attributes['uuid'])])
 
   const archive = await fetchArchive(person)
 

@@ -2,16 +2,16 @@ import { randomUUID } from 'node:crypto'
 import { copyFile, mkdir, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import sharp from 'sharp'
-import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterEach, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import { removeEverybody } from '../kit/identity/first-keys.ts'
 import { newName } from '../kit/identity/people.ts'
 import { whileChanging } from '../kit/locks.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: TestApp
+const svc = shareResource(startApp)
 beforeAll(async () => {
-  svc = await startApp()
   await mkdir(join(svc.folder, 'files'), { recursive: true })
 })
 // Removes all people and pictures for the next test, the AI user's included.
@@ -20,7 +20,6 @@ afterEach(async () => {
   await svc.changeCatalogue('update users set avatar = null where id = 1')
   for (const path of await filesOf(svc)) await rm(path)
 })
-afterAll(() => svc[Symbol.asyncDispose]())
 
 const picture = (colour: string) =>
   sharp({ create: { width: 40, height: 30, channels: 3, background: colour } })
@@ -135,7 +134,7 @@ async function leftAfterSweep(svc: TestApp) {
 
 test('the picture of a person stays when any step of a change fails', async () => {
   const ada = await signInWithPicture()
-  const { storage } = svc.services
+  const { storage } = svc.services.files
   const { put: store, delete: remove } = storage
   onTestFinished(() => void Object.assign(storage, { put: store, delete: remove }))
   const failStorage = async () => {

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, buildFirstKeys, openBrowser, signIn } from '../kit/browser.ts'
 import {
@@ -9,18 +9,15 @@ import {
   removeEverybody,
   sendFirstKeys,
 } from '../kit/identity/first-keys.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: TestApp
-beforeAll(async () => {
-  svc = await startApp({ LOG_LEVEL: 'trace' })
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(() => startApp({ LOG_LEVEL: 'trace' }))
 afterEach(() => removeEverybody(svc))
 
 test('the first keys create the person, their keychain and backup, and let them in', async () => {
   const { browser } = await signIn(svc, 'ada', { known: false })
   const events: unknown[] = []
-  svc.services.hooks.on('user-type-changed', ({ cause, from, to }) => void events.push([cause, from, to]))
+  svc.services.process.hooks.on('user-type-changed', ({ cause, from, to }) => void events.push([cause, from, to]))
   const keys = buildFirstKeys()
 
   const { status, body, headers } = await sendFirstKeys(browser)

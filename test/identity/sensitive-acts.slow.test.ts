@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { resources } from '../../routers/index.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
-import { startApp, type TestApp } from '../kit/app.ts'
+import { startApp } from '../kit/app.ts'
 import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import { fillDatabase, portal } from '../kit/json-api/sample-rows.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
 /** The members that need a fresh sign-in, or a token with the ability `admin`. All others are open to `write`. */
 const sensitiveMembers: Record<string, string[]> = {
@@ -45,6 +46,8 @@ const changes: Record<string, Record<string, (n: number) => unknown>> = {
     flags: (n) => [`flag-${n}`],
     documentationUrl: (n) => `https://docs.example/${n}`,
     deprecationDate: (n) => new Date(Date.UTC(2040, 0, 1 + n)).toISOString(),
+    successor: () => null,
+    redirect: () => false,
     position: (n) => 1000 + n,
     fallback: () => [],
     groups: (n) => [`group-${n}`],
@@ -107,14 +110,13 @@ type Callers = Record<CallerName, TestBrowser['send']>
 const OPEN = Object.fromEntries(callerNames.map((name) => [name, 'ok']))
 const GUARDED = { ...OPEN, 'old session': 'fresh_login_needed', token: 'missing_ability' }
 
-let svc: TestApp
 let callers: Callers
 let other: number
 /** The number of the values that rows have now, always even after `askAll`. */
 let valueNumber = 0
 let rowCount = 0
+const svc = shareResource(startApp)
 beforeAll(async () => {
-  svc = await startApp()
   await fillDatabase(svc)
   // The address tells for all adapters to which server the key goes.
   await svc.rows(`update ai_providers set api_url = 'https://api.openai.com/v0'`)
@@ -141,7 +143,6 @@ beforeAll(async () => {
   }
   other = (await svc.user({ username: 'other' })).id
 })
-afterAll(() => svc[Symbol.asyncDispose]())
 
 /**
  * Makes a call as each caller in turn, and returns what came of it: `ok`, or the code of the refusal. The last one sets

@@ -1,7 +1,7 @@
 // @module-tag debian
 
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { startApp, type TestApp } from '../kit/app.ts'
+import { afterEach, expect, test, vi } from 'vitest'
+import { startApp } from '../kit/app.ts'
 import { addAccount, buildFirstKeys, openBrowser, signIn } from '../kit/browser.ts'
 import { advanceClock } from '../kit/clock.ts'
 import { cloneDatabase } from '../kit/database.ts'
@@ -9,13 +9,10 @@ import { newName } from '../kit/identity/people.ts'
 import { APP_KEY, GUEST, readSessionCookie, SIGNED_IN } from '../kit/identity/sessions.ts'
 import { whileEndingSessions } from '../kit/locks.ts'
 import { openClient } from '../kit/postgres-client.ts'
+import { shareResource } from '../kit/share-resource.ts'
 import { watchStatements } from '../kit/statements.ts'
 
-let svc: TestApp
-beforeAll(async () => {
-  svc = await startApp()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startApp)
 
 const MINUTE = 60_000
 
@@ -86,6 +83,20 @@ test('the cookie of a session is neither read nor sent for calls by token', asyn
 
   expect([status, headers.getSetCookie()]).toEqual([200, []])
   expect(statements.take().filter(({ text }) => text.includes('sessions'))).toEqual([])
+})
+
+test('the person of a new session is looked up before the password, and once after', async () => {
+  const ada = newName()
+  await addAccount(svc, ada)
+  statements.take()
+
+  expect((await openBrowser(svc.url).login(ada)).status).toBe(200)
+
+  const names = statements.take().map(({ name = '' }) => name)
+  expect(names.filter((name) => name.startsWith('find-known') || name.startsWith('find-sign-in'))).toEqual([
+    'find-known-user',
+    'find-sign-in-users',
+  ])
 })
 
 test('the id of a session is never one from before the sign-in', async () => {

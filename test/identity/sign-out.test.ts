@@ -17,7 +17,7 @@ describe('signing out', () => {
     const { browser, id } = await signIn(svc, newName())
     const copy = browser.copy()
     const events: unknown[] = []
-    svc.services.hooks.on('user-type-changed', ({ notes: _, ...change }) => void events.push(change))
+    svc.services.process.hooks.on('user-type-changed', ({ notes: _, ...change }) => void events.push(change))
 
     const { status, body, headers } = await browser.send('POST', '/logout')
 

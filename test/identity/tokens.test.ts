@@ -307,7 +307,7 @@ describe('the checks before a model is asked', () => {
     const svc = rateLimitedApp
     const { token } = await svc.user()
     const { token: reader } = await svc.user({ abilities: ['read'] })
-    await svc.services.usageLedger.flush()
+    await svc.services.ai.usageLedger.flush()
     const [{ last } = { last: 0 }] = await svc.rows<{ last: number }>(
       'select coalesce(max(id), 0)::int as last from usage_records',
     )
@@ -317,7 +317,7 @@ describe('the checks before a model is asked', () => {
     expect((await sendQuestion(svc, token)).status).toBe(200)
     expect((await sendQuestion(svc, token)).status).toBe(429)
 
-    await svc.services.usageLedger.flush()
+    await svc.services.ai.usageLedger.flush()
 
     expect(await svc.rows('select outcome from usage_records where id > $1', [last])).toEqual([
       { outcome: 'completed' },

@@ -1,11 +1,12 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import sharp from 'sharp'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { AI_USER_ID } from '../../entities/identity/user.ts'
 import { removeEverybody } from '../kit/identity/first-keys.ts'
 import { makePublicKey } from '../kit/identity/people.ts'
-import { addPeople, clientOf, idsOf, type JsonApiApp, pointersOf, startJsonApi, toOne } from '../kit/json-api/client.ts'
+import { addPeople, createApiClient, idsOf, pointersOf, startJsonApi, toOne } from '../kit/json-api/client.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
 const picture = (format: 'png' | 'jpeg') =>
   sharp({ create: { width: 40, height: 20, channels: 3, background: '#336699' } })
@@ -13,11 +14,7 @@ const picture = (format: 'png' | 'jpeg') =>
     .toFormat(format)
     .toBuffer()
 
-let svc: JsonApiApp
-beforeAll(async () => {
-  svc = await startJsonApi()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startJsonApi)
 afterEach(async () => {
   await removeEverybody(svc)
   Object.assign(svc, await addPeople(svc))
@@ -91,7 +88,7 @@ describe('users', () => {
     expect((await svc.ada.get('/users/me?include=x')).errors[0]?.source).toEqual({ parameter: 'include' })
     const narrow = await svc.host.tokens.createFor({ user: { id: ada.id }, name: 'ai', abilities: ['ai'] })
     for (const path of ['/users/me', '/users', '/ai-models', '/configs'])
-      expect([path, (await clientOf(svc, narrow.token).get(path)).status]).toEqual([
+      expect([path, (await createApiClient(svc, narrow.token).get(path)).status]).toEqual([
         path,
         path === '/configs' ? 200 : 403,
       ])
@@ -140,7 +137,7 @@ describe('users', () => {
     expect([first.status, first.text.includes('EXIF-CANARY')]).toEqual([200, false])
     const key = first.one.attributes['avatar']
     const { services } = svc
-    const stored = Buffer.from((await services.storage.get(keyOf(key))) as Uint8Array)
+    const stored = Buffer.from((await services.files.storage.get(keyOf(key))) as Uint8Array)
     expect(await sharp(stored).metadata()).toMatchObject({ format: 'webp', width: 256, height: 256 })
     expect(stored.includes('EXIF-CANARY')).toBe(false)
     const second = await change((await picture('jpeg')).toString('base64'))

@@ -64,7 +64,7 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
   { open: 'a user in a browser', to: 'announcements.markSeen announcements.accept migrations.markApplied' },
   { open: 'a user in a browser', to: 'passkey.backup passkey.renewBackup passkey.reset' },
   { open: 'a user in a browser', to: 'keychain.form keychain.rewrap keychain.changePasskey' },
-  { open: 'a user in a browser', to: 'password.state password.change' },
+  { open: 'a user in a browser', to: 'password.state password.change ownAccount.removal ownAccount.remove' },
   { open: 'a user in a browser', to: 'personExports.current personExports.request personExports.download' },
   { open: 'a user in a browser', to: 'tokens.create tokens.list tokens.revoke' },
   {
@@ -119,10 +119,16 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
   { open: 'a user', by: 'write', to: 'roomMembers.create roomMembers.accept roomMembers.update roomMembers.delete' },
   { open: 'a user', by: 'read', to: 'roomMessages.list roomMessages.get roomMessages.related' },
   { open: 'a user', by: 'write', to: 'roomMessages.create roomMessages.update roomMessages.delete rooms.markRead' },
+  { open: 'a user', by: 'write', to: 'rooms.markUnread roomReactions.add roomReactions.remove' },
+  { open: 'a user', by: 'read', to: 'roomReactions.list' },
   { open: 'a user', by: 'read', to: 'conversations.list conversations.get conversations.messages attachments.find' },
-  { open: 'a user', by: 'read', to: 'rooms.find rooms.lastMessages roomMessages.find roomMembers.invitations' },
+  {
+    open: 'a user',
+    by: 'read',
+    to: 'rooms.find rooms.lastMessages roomMessages.find roomMembers.invitations roomMembers.own roomMembers.events',
+  },
   { open: 'a user', by: 'write', to: 'roomMembers.inviteByName' },
-  { open: 'a user', by: 'read', to: 'conversations.folders conversations.quota' },
+  { open: 'a user', by: 'read', to: 'conversations.folders conversations.quota conversations.settings' },
   {
     open: 'a user',
     by: 'write',
@@ -131,7 +137,12 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
   {
     open: 'a user',
     by: 'write',
-    to: 'conversations.organize conversations.changeFolder conversations.discard conversations.restore',
+    to: 'conversations.organize conversations.changeFolder conversations.discard conversations.restore conversations.changeSettings',
+  },
+  {
+    open: 'a user',
+    by: 'write',
+    to: 'conversations.organizeSelected conversations.discardSelected conversations.restoreSelected',
   },
   {
     open: 'a user',
@@ -167,7 +178,7 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
   },
   {
     open: 'an administrator in a browser',
-    to: 'audit.verify deprecations.callers files.stats files.expired realtime.replicas settings.list overview.health overview.calls overview.models overview.limits overview.decisions overview.changes overview.changesSince',
+    to: 'audit.verify deprecations.callers files.stats files.expired realtime.replicas settings.list overview.health overview.calls overview.models overview.limits overview.endings overview.decisions overview.changes overview.changesSince',
   },
   {
     open: 'an administrator',

@@ -1,13 +1,13 @@
 // @module-tag debian
 
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createClient, type SvcError } from '../../facades/client/index.ts'
 import { newName } from '../kit/identity/people.ts'
 import {
   addCatalogue,
   type Catalogue,
   type Client,
-  clientOf,
+  createApiClient,
   type JsonApiApp,
   startJsonApi,
   toMany,
@@ -15,17 +15,16 @@ import {
 } from '../kit/json-api/client.ts'
 import { waitForLocks } from '../kit/locks.ts'
 import { openClient } from '../kit/postgres-client.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: JsonApiApp
 let provider: Catalogue['provider']
 let model: Catalogue['model']
 let tool: Catalogue['tool']
 let server: Catalogue['server']
+const svc = shareResource(startJsonApi)
 beforeAll(async () => {
-  svc = await startJsonApi()
   ;({ provider, model, tool, server } = await addCatalogue(svc))
 })
-afterAll(() => svc[Symbol.asyncDispose]())
 
 const tagOf = ({ headers }: { headers: Headers }) => headers.get('etag') ?? ''
 
@@ -214,7 +213,7 @@ test('a conditional removal of a person needs the current tag', async () => {
   const { id, token } = await svc.user({ username: newName('eve'), abilities: ['user', 'read', 'write'] })
   const path = `/users/${id}`
   const stale = tagOf(await svc.admin.get(path))
-  await clientOf(svc, token).update('users', id, { bio: 'Still here' })
+  await createApiClient(svc, token).update('users', id, { bio: 'Still here' })
 
   const refused = await svc.admin.send('DELETE', path, undefined, { 'if-match': stale })
   const fresh = tagOf(await svc.admin.get(path))

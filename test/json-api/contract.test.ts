@@ -1,5 +1,5 @@
 import type { AnyTRPCProcedure } from '@trpc/server'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { ParameterBinder, type ParameterValues } from '../../entities/sql/scope.ts'
 import { buildRoutes } from '../../facades/json-api/routes.ts'
 import { accessOf } from '../../routers/core/trpc.ts'
@@ -8,16 +8,13 @@ import type { Resource } from '../../routers/resource/declare.ts'
 import type { QueryShape } from '../../routers/resource/query-shape.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { catalogue } from '../kit/catalogue.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
 const { of } = catalogue
 const types = resources.map(({ type }) => type)
 const tables = resources.filter(({ entity }) => entity !== undefined)
 
-let svc: TestApp
-beforeAll(async () => {
-  svc = await startApp()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startApp)
 
 /** The types that the specification names; it allows no other. */
 const specified = [
@@ -47,7 +44,7 @@ describe('every type', () => {
   test('the types are exactly the 20 that the specification names', async () => {
     expect(specified).toHaveLength(20)
     expect(types.toSorted()).toEqual(specified)
-    expect(svc.services.resources.all.map(({ type }) => type).toSorted()).toEqual(specified)
+    expect(svc.services.records.resources.all.map(({ type }) => type).toSorted()).toEqual(specified)
   })
 
   test('every type is registered once', () => {
@@ -171,7 +168,7 @@ test('every statement of a type with hidden rows contains its scope', async () =
 
 test('every statement gives each scope table an alias of its own', async () => {
   for (const { type } of tables) {
-    const { text } = svc.services.resources.statementsOf(type).byIds(false).statement
+    const { text } = svc.services.records.resources.statementsOf(type).byIds(false).statement
     const aliases = [...text.matchAll(/\b(?:from|join) [a-z_]+ (\w+)/g)].map(([, alias]) => alias)
     expect([text, aliases.length === new Set(aliases).size]).toEqual([text, true])
   }
@@ -181,7 +178,7 @@ const withoutPlaces = (text: string) =>
   text.replaceAll(/\(select \$\d+::([\w[\]]+)\)::\1|\$\d+::[\w[\]]+/g, '').replaceAll(/\bt\d+\b/g, 'alias')
 
 function statementsOf({ services }: TestApp, resource: Resource, isUnrestricted: boolean) {
-  const statements = services.resources.statementsOf(resource.type)
+  const statements = services.records.resources.statementsOf(resource.type)
   const towards = resources.flatMap((from) =>
     Object.entries(from.relations)
       .filter(([, { many, to }]) => many && to === resource.type)

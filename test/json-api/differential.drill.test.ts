@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { buildRoutes, type Route } from '../../facades/json-api/routes.ts'
 import { appRouter, resources } from '../../routers/index.ts'
 import { catalogue } from '../kit/catalogue.ts'
-import { addCatalogue, clientOf, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { addCatalogue, createApiClient, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 import { callDocument } from '../kit/json-api/differential/by-document.ts'
 import { callProcedure } from '../kit/json-api/differential/by-procedure.ts'
 import { buildInputs, examples } from '../kit/json-api/differential/inputs.ts'
@@ -22,7 +22,7 @@ const tokenOf = ({ people, reading }: JsonApiApp & { reading: string }, caller: 
 async function start(settings: Record<string, string> = {}) {
   const svc = await startJsonApi(settings)
   // Marks the periodic check of models and tool servers as done, since two services would not run it at the same moment.
-  await svc.services.kv.setIfAbsent('catalogue:checked', '1', 3_600_000)
+  await svc.services.stores.kv.setIfAbsent('catalogue:checked', '1', 3_600_000)
   if (svc.env.ALLOW_EXTERNAL_COMMUNICATION !== false) {
     await addCatalogue(svc)
     await svc.ada.create('rooms', { name: 'First' })
@@ -32,7 +32,7 @@ async function start(settings: Record<string, string> = {}) {
     name: 'reads too',
     abilities: ['user', 'read'],
   })
-  return Object.assign(svc, { reading, adminReading: clientOf(svc, reading) })
+  return Object.assign(svc, { reading, adminReading: createApiClient(svc, reading) })
 }
 
 /** Values that differ between two services: times and random texts. */
@@ -147,7 +147,7 @@ describe('the procedures and JSON:API', { timeout: 600_000 }, () => {
       const [input = {}] = buildInputs(route)
       const called = await callProcedure(svc, 'rubbish', route, input)
       expect([route.url, called]).toEqual([route.url, { refused: 'invalid_token' }])
-      expect(await callDocument(clientOf(svc, 'rubbish'), route, input)).toEqual(called)
+      expect(await callDocument(createApiClient(svc, 'rubbish'), route, input)).toEqual(called)
     }
   })
 })

@@ -49,7 +49,7 @@ test('the known unique constraints are those of the database', async () => {
   const rows = await svc.rows<{ name: string }>(
     `select conname as name from pg_constraint where contype = 'u' and cardinality(conkey) = 1`,
   )
-  const { all, tableOf } = svc.services.resources
+  const { all, tableOf } = svc.services.records.resources
   const named = all.flatMap(({ type, entity }) => (entity ? Object.keys(tableOf(type).uniques) : []))
 
   expect(named.length).toBeGreaterThan(uniqueAttributes.length)

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, inject, test, vi } from 'vites
 import { send, startApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { findFreePort } from '../kit/free-port.ts'
-import { type Client, clientOf, type JsonApiApp, startJsonApi, toOne } from '../kit/json-api/client.ts'
+import { type Client, createApiClient, type JsonApiApp, startJsonApi, toOne } from '../kit/json-api/client.ts'
 import { redisDatabaseUrl } from '../kit/parts/redis.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { openClient } from '../kit/postgres-client.ts'
@@ -32,7 +32,7 @@ let admin: Client
 // Each test has an administrator of its own, whose keys are nobody else's, and no providers yet.
 beforeEach(async () => {
   const { token } = await svc.user({ role: 'admin', abilities: ['read', 'write', 'admin'] })
-  admin = clientOf(svc, token)
+  admin = createApiClient(svc, token)
   await svc.rows('delete from ai_providers')
 })
 
@@ -72,7 +72,7 @@ test('a key is separate for each person and each token', async () => {
   const other = await svc.user({ role: 'admin', abilities: ['read', 'write', 'admin'] })
   await create(admin, 'one')
 
-  const byOther = await create(clientOf(svc, other.token), 'one', provider('other'))
+  const byOther = await create(createApiClient(svc, other.token), 'one', provider('other'))
   const byReading = await create(svc.adminReading, 'one')
   const byGuest = await create(svc.guest, 'one')
   const byUser = await create(svc.ada, 'one')
@@ -105,7 +105,8 @@ test('a creation that was refused may be corrected under the same key', async ()
 })
 
 test("a creation that fails after its claim expired keeps the newer one's response", async () => {
-  const { answers, limiter } = svc.services
+  const { answers } = svc.services.stores
+  const { limiter } = svc.services.limits
   const { refund } = limiter
   const claiming = vi.spyOn(answers, 'setIfAbsent')
   let second: Awaited<ReturnType<typeof create>> | undefined
@@ -138,8 +139,8 @@ test('a creation with a key that failed by our fault may be tried again', async 
 })
 
 test.for([
-  ['refund', () => vi.spyOn(svc.services.limiter, 'refund')],
-  ['release', () => vi.spyOn(svc.services.answers, 'deleteIfUnchanged')],
+  ['refund', () => vi.spyOn(svc.services.limits.limiter, 'refund')],
+  ['release', () => vi.spyOn(svc.services.stores.answers, 'deleteIfUnchanged')],
 ] as const)('a refused creation tells its own error when the %s of its key fails', async ([, watch]) => {
   const failing = watch()
   failing.mockRejectedValueOnce(new Error('the store is down'))
@@ -153,7 +154,7 @@ test.for([
 
 test('a repeat is refused as unavailable while the stored response cannot be read', async () => {
   await create(admin, 'one')
-  const reading = vi.spyOn(svc.services.answers, 'get').mockRejectedValueOnce(new Error('the store is down'))
+  const reading = vi.spyOn(svc.services.stores.answers, 'get').mockRejectedValueOnce(new Error('the store is down'))
 
   const again = await create(admin, 'one')
   reading.mockRestore()
@@ -196,7 +197,7 @@ test('a repeat is refused while the outcome of the first is unknown', async () =
   const nowhere = `redis://127.0.0.1:${await findFreePort()}`
   await using svc = await startApp({ REDIS_URL: nowhere })
   const { token } = await svc.user({ role: 'admin', abilities: ['read', 'write', 'admin'] })
-  const away = clientOf(svc, token)
+  const away = createApiClient(svc, token)
 
   const keyed = await create(away, 'one')
   const plain = await away.post('/ai-providers', provider('q'))
@@ -217,12 +218,12 @@ describeWith('redis')('over two replicas', () => {
     const settings = { DATABASE_URL: database.url, REDIS_URL: redisUrl ?? '', APP_KEY: appKey }
     const [one, two] = [await startApp(settings), await startApp(settings)]
     const admin = await one.user({ role: 'admin', abilities: ['read', 'write', 'admin'] })
-    const models = await clientOf(one, admin.token).get('/ai-models')
+    const models = await createApiClient(one, admin.token).get('/ai-models')
     return {
       settings,
       token: admin.token,
-      one: clientOf(one, admin.token),
-      two: clientOf(two, admin.token),
+      one: createApiClient(one, admin.token),
+      two: createApiClient(two, admin.token),
       model: models.list[0]?.id ?? '',
       count: async (name: string) => one.rows('select 1 from ai_providers where provider_id = $1', [name]),
       async [Symbol.asyncDispose]() {
@@ -294,7 +295,7 @@ describeWith('redis')('over two replicas', () => {
     const before = new Set(await redis.keys('svc:idempotency:*'))
     await using folder = await createDataFolder()
     await using replica = startProcess({ ...replicas.settings, DATA_DIR: folder.path, PORT: '0' })
-    const third = clientOf({ send: (...request) => send(url, ...request) }, replicas.token)
+    const third = createApiClient({ send: (...request) => send(url, ...request) }, replicas.token)
     const url = await replica.ready()
     await using holder = await openClient(replicas.settings.DATABASE_URL)
     await holder.query(`begin; select from change_streams where stream = 'all' for update`)

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { coalescedStatement } from '../../entities/sql/statement.ts'
 import { aiModels } from '../../routers/catalogue/ai-models.ts'
@@ -16,17 +16,16 @@ import {
   type JsonApiApp,
   startJsonApi,
 } from '../kit/json-api/client.ts'
+import { shareResource } from '../kit/share-resource.ts'
 import { watchStatements } from '../kit/statements.ts'
 
 const statements = watchStatements()
 
-let svc: JsonApiApp
 let catalogue: Catalogue
+const svc = shareResource(() => startJsonApi({ DATABASE_PER_PERSON: '50' }))
 beforeAll(async () => {
-  svc = await startJsonApi({ DATABASE_PER_PERSON: '50' })
   catalogue = await addCatalogue(svc)
 })
-afterAll(() => svc[Symbol.asyncDispose]())
 
 type Called = { id: string; relations: Record<string, unknown>; items: { id: string }[]; total: number }
 

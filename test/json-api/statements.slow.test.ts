@@ -1,18 +1,15 @@
 // @module-tag debian
 
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { resources } from '../../routers/index.ts'
 import { type Client, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { shareResource } from '../kit/share-resource.ts'
 import { isRequestStatement, watchStatements } from '../kit/statements.ts'
 
 const statements = watchStatements()
 
-let svc: JsonApiApp
-beforeAll(async () => {
-  svc = await startJsonApi()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startJsonApi)
 
 /** The statements of one request without the look-up of its token, which is cached for a while. */
 async function statementsOf(client: Client, path: string) {

@@ -64,6 +64,8 @@ export async function startApp(
     // The process that reads a file has a low priority, and hardly runs beside busy ones.
     FILE_TEXT_WAIT: '5m',
     ALLOW_USER_TOKEN_CREATION: 'true',
+    // Tests count the requests of their providers.
+    AI_CHAT_TITLES: 'false',
     // Races have one person ask more at once than an agent does.
     AI_CALLS_PER_PERSON: '1000',
     ...settings,

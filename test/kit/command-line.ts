@@ -7,7 +7,7 @@ import { expect, vi } from 'vitest'
 import { main } from '../../cli/main.ts'
 import { type Program, svc } from '../../cli/programs.ts'
 import { cloneDatabase } from './database.ts'
-import { rowsOf } from './postgres-client.ts'
+import { queryRows } from './postgres-client.ts'
 
 export interface CommandResult {
   exitCode: number
@@ -79,7 +79,7 @@ export async function openHost(settings: Record<string, string> = {}) {
     env,
     folder,
     run: (argv: string[], options: Omit<RunOptions, 'env'> = {}) => runCommand(argv, { env, ...options }),
-    rows: (text: string) => rowsOf(database.url, text),
+    rows: (text: string) => queryRows(database.url, text),
     /** Runs a command that may print nothing but a document, and returns it. */
     json: async (...argv: string[]) => JSON.parse((await runCommand([...argv, '--json'], { env })).stdout),
     async [Symbol.asyncDispose]() {

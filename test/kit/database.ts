@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { inject } from 'vitest'
 import { TEMPLATE } from './global-setup.ts'
-import { rowsOf } from './postgres-client.ts'
+import { queryRows } from './postgres-client.ts'
 
 /** A database of one test's own, migrated and otherwise empty. Its files are copied, which takes half of what writing them to the log takes. */
 export async function cloneDatabase() {
@@ -25,5 +25,5 @@ async function createDatabase(source: string) {
 
 /** Runs a statement on the server's maintenance database. */
 export async function runAdminStatement(sql: string): Promise<void> {
-  await rowsOf(inject('postgresUrl'), sql)
+  await queryRows(inject('postgresUrl'), sql)
 }

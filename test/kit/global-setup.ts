@@ -14,7 +14,7 @@ import { findFreePort } from './free-port.ts'
 import { createSilentLog } from './log.ts'
 import { isMissing, missingPartsNote } from './parts/installed.ts'
 import { startPostgres } from './parts/postgres.ts'
-import { openClient, rowsOf } from './postgres-client.ts'
+import { openClient, queryRows } from './postgres-client.ts'
 import { openRunFolder } from './run-folder.ts'
 
 declare module 'vitest' {
@@ -77,7 +77,7 @@ async function reduceHashRounds(url: string): Promise<void> {
 }
 
 async function makeTemplate(url: string): Promise<void> {
-  await rowsOf(url, `create database ${TEMPLATE}`)
+  await queryRows(url, `create database ${TEMPLATE}`)
   const templateUrl = url.replace(/\/postgres$/, `/${TEMPLATE}`)
   const database = await connect({ url: templateUrl, poolSize: 2 })
   await migrate(database, templateUrl, { name: 'svc', username: 'svc' })

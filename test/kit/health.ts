@@ -21,7 +21,7 @@ export const deepChecks = ['database', 'cache', 'kvstore', 'storage']
 /** Returns the message of a part of a replica. */
 export function readReplicaPart({ services }: TestApp, name: 'realtime' | 'changeBus'): string | undefined {
   const parts: Hooks['replica-asked']['parts'] = {}
-  services.hooks.emit('replica-asked', { parts })
+  services.process.hooks.emit('replica-asked', { parts })
   return parts[name]?.message
 }
 

@@ -56,9 +56,9 @@ export async function whileChanging<Answer>(
 }
 
 /** Makes a change after each check of a local password, before the session starts. */
-export function afterPasswordCheck({ services: { localAccounts } }: TestApp, change: () => Promise<unknown>): void {
-  const compare = localAccounts.verify
-  localAccounts.verify = async (...typed) => {
+export function afterPasswordCheck({ services }: TestApp, change: () => Promise<unknown>): void {
+  const compare = services.login.localAccounts.verify
+  services.login.localAccounts.verify = async (...typed) => {
     const identity = await compare(...typed)
     await change()
     return identity

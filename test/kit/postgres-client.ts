@@ -12,7 +12,7 @@ export async function openClient(url: string | undefined): Promise<Client> {
 }
 
 /** The rows of one statement, on a connection of its own. */
-export async function rowsOf<Row = Record<string, unknown>>(url: string | undefined, text: string): Promise<Row[]> {
+export async function queryRows<Row = Record<string, unknown>>(url: string | undefined, text: string): Promise<Row[]> {
   await using client = await openClient(url)
   return (await client.query(text)).rows as Row[]
 }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { buildQuestion } from './ai/provider.ts'
 import { send as sendTo, type TestApp } from './app.ts'
-import { clientOf } from './json-api/client.ts'
+import { createApiClient } from './json-api/client.ts'
 import { download, upload } from './rooms/attachments.ts'
 import { sendRoomMessage } from './rooms/messages.ts'
 
@@ -18,7 +18,7 @@ export function startUpgradeLoad(target: Target, token: string, room: string) {
     },
     send: (...to) => sendTo(target.url, ...to),
   }
-  const person = clientOf(svc, token)
+  const person = createApiClient(svc, token)
   const accepted = { calls: 0, messages: [] as string[], files: [] as string[] }
   const failures: string[] = []
   let going = true
@@ -64,7 +64,7 @@ export async function findAccepted(
   { messages, files }: { messages: readonly string[]; files: readonly string[] },
 ) {
   const svc: Pick<TestApp, 'url' | 'send'> = { url, send: (...to) => sendTo(url, ...to) }
-  const person = clientOf(svc, token)
+  const person = createApiClient(svc, token)
   const found = { messages: [] as string[], files: [] as string[] }
   for (const id of messages) if ((await person.get(`/room-messages/${id}`)).status === 200) found.messages.push(id)
   for (const id of files) if ((await download(svc, token, id)).status === 200) found.files.push(id)

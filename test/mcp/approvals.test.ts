@@ -1,31 +1,29 @@
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { buildQuestion, callsTool, callsTools, startProvider, writeConfig } from '../kit/ai/provider.ts'
-import { startApp, type TestApp, type TestUser } from '../kit/app.ts'
+import { startApp, type TestUser } from '../kit/app.ts'
 import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import { buildTool, startToolServer } from '../kit/mcp/tool-server.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-const resources = new AsyncDisposableStack()
-let svc: TestApp
-let server: Awaited<ReturnType<typeof startToolServer>>
-let upstream: Awaited<ReturnType<typeof startProvider>>
 let ada: TestUser
 let eve: TestUser
 
-beforeAll(async () => {
-  server = resources.use(await startToolServer())
-  upstream = resources.use(await startProvider(callsBob))
+const server = shareResource(startToolServer)
+const upstream = shareResource(() => startProvider(callsBob))
+const config = shareResource(() => {
   const mcpServers = [{ label: 'Mail', url: server.url, requireApproval: 'always' }]
   const model = { tools: ['mail_echo'] }
-  const config = resources.use(await writeConfig(upstream.url, { model, more: { mcpServers } }))
-  svc = resources.use(await startApp({ AI_CONFIG: config.file, AI_TOOL_APPROVAL_TIMEOUT: '10s' }))
+  return writeConfig(upstream.url, { model, more: { mcpServers } })
+})
+const svc = shareResource(() => startApp({ AI_CONFIG: config.file, AI_TOOL_APPROVAL_TIMEOUT: '10s' }))
+beforeAll(async () => {
   ada = await svc.user()
   eve = await svc.user()
   await svc.host.mcp.sync()
   await approve()
 })
-afterAll(() => resources.disposeAsync())
 
 async function approve() {
   const [known] = await svc.host.mcp.tools()

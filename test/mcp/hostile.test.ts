@@ -1,26 +1,22 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { answers, buildQuestion, callsTool, callsTools, startProvider, writeConfig } from '../kit/ai/provider.ts'
-import { startApp, type TestApp } from '../kit/app.ts'
-import { clientOf, toMany } from '../kit/json-api/client.ts'
+import { startApp } from '../kit/app.ts'
+import { createApiClient, toMany } from '../kit/json-api/client.ts'
 import { buildTool, startToolServer, type ToolServerRequest } from '../kit/mcp/tool-server.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-const resources = new AsyncDisposableStack()
-let svc: TestApp
-let server: Awaited<ReturnType<typeof startToolServer>>
-let upstream: Awaited<ReturnType<typeof startProvider>>
 let token: string
 
-beforeAll(async () => {
-  server = resources.use(await startToolServer())
-  upstream = resources.use(await startProvider())
+const server = shareResource(startToolServer)
+const upstream = shareResource(startProvider)
+const config = shareResource(() => {
   const mcpServers = [{ label: 'Foe', url: server.url, timeouts: { connect: '5s', read: '5s' } }]
-  const config = resources.use(
-    await writeConfig(upstream.url, { model: { tools: ['foe_echo'] }, more: { mcpServers } }),
-  )
-  svc = resources.use(await startApp({ AI_CONFIG: config.file, AI_TOOL_RESULT_MAX: '65536' }))
+  return writeConfig(upstream.url, { model: { tools: ['foe_echo'] }, more: { mcpServers } })
+})
+const svc = shareResource(() => startApp({ AI_CONFIG: config.file, AI_TOOL_RESULT_MAX: '65536' }))
+beforeAll(async () => {
   token = (await svc.user()).token
 })
-afterAll(() => resources.disposeAsync())
 
 const sync = async () => (await svc.host.mcp.sync())[0]
 const echo = async () => (await svc.host.mcp.tools()).find(({ name }) => name === 'foe_echo')
@@ -89,7 +85,10 @@ test('a tool whose description changes is not called until it is reviewed', asyn
 })
 
 test('a tool is enabled by the API only with the description that was reviewed', async () => {
-  const admin = clientOf(svc, (await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write', 'admin'] })).token)
+  const admin = createApiClient(
+    svc,
+    (await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write', 'admin'] })).token,
+  )
   const [{ id = 0 } = {}] = await svc.rows<{ id: number }>("select id from ai_tools where name = 'foe_echo'")
   const path = `/ai-tools/${id}`
   const read = async () => (await admin.get(path)).headers.get('etag') ?? ''
@@ -121,7 +120,7 @@ test('a tool is enabled by the API only with the description that was reviewed',
 })
 
 test('a token without the ability admin approves no tool by switching it on', async () => {
-  const writer = clientOf(svc, (await svc.user({ role: 'admin', abilities: ['read', 'write'] })).token)
+  const writer = createApiClient(svc, (await svc.user({ role: 'admin', abilities: ['read', 'write'] })).token)
   const [{ id = 0 } = {}] = await svc.rows<{ id: number }>("select id from ai_tools where name = 'foe_echo'")
   const activate = async () => {
     const tag = (await writer.get(`/ai-tools/${id}`)).headers.get('etag') ?? ''
@@ -139,7 +138,10 @@ test('a token without the ability admin approves no tool by switching it on', as
 })
 
 test('a tool in approved words is switched off and on without its tag', async () => {
-  const admin = clientOf(svc, (await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write', 'admin'] })).token)
+  const admin = createApiClient(
+    svc,
+    (await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write', 'admin'] })).token,
+  )
   const [{ id = 0 } = {}] = await svc.rows<{ id: number }>("select id from ai_tools where name = 'foe_echo'")
   for (const active of [false, true]) {
     const { status, one } = await admin.update('ai-tools', id, { active })
@@ -163,7 +165,10 @@ test('a synchronisation during an approval leaves no unapproved tool active', as
 test('an inactive tool cannot be named, and visibility depends on the caller', async () => {
   const { token: bob } = await svc.user()
   const admin = await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write', 'admin'] })
-  const [seeing, all] = [clientOf(svc, (await svc.user({ abilities: ['read'] })).token), clientOf(svc, admin.token)]
+  const [seeing, all] = [
+    createApiClient(svc, (await svc.user({ abilities: ['read'] })).token),
+    createApiClient(svc, admin.token),
+  ]
   const [{ id = 0 } = {}] = await svc.rows<{ id: number }>("select id from ai_tools where name = 'foe_echo'")
   const states: [change: () => Promise<unknown>, isSeen: boolean][] = [
     [() => offering(buildTool('echo', { description: 'Other.' })), false],

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { type Behaviour, sendJson } from '../kit/ai/provider.ts'
 import {
   appendOutput,
@@ -7,15 +7,11 @@ import {
   findApprovalRequests,
   HELLO,
   type Input,
-  type Mail,
   startMail,
 } from '../kit/mcp/mail.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let mail: Mail
-beforeAll(async () => {
-  mail = await startMail('google')
-})
-afterAll(() => mail[Symbol.asyncDispose]())
+const mail = shareResource(() => startMail('google'))
 beforeEach(() => {
   mail.reset()
   mail.upstream.behave = calls

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { callsTool, callsTools } from '../kit/ai/provider.ts'
 import {
   appendOutput,
@@ -9,15 +9,11 @@ import {
   findApprovalRequests,
   HELLO,
   type Input,
-  type Mail,
   startMail,
 } from '../kit/mcp/mail.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let mail: Mail
-beforeAll(async () => {
-  mail = await startMail()
-})
-afterAll(() => mail[Symbol.asyncDispose]())
+const mail = shareResource(startMail)
 beforeEach(() => mail.reset())
 
 test('a response ends with an approval request, which the next request answers once', async () => {
@@ -78,22 +74,25 @@ test('a model hears that the person does not allow a call, and why', async () =>
 })
 
 test('an approval holds for the very call, person and token alone', async () => {
-  const { svc, upstream, adaId, ada, eve, clientOf, calls, buildApprovedInput: allowed } = mail
+  const { svc, upstream, adaId, ada, eve, createOpenAiClient, calls, buildApprovedInput: allowed } = mail
   const { response, input } = await allowed()
   const other = (await svc.host.tokens.createFor({ user: { id: adaId }, name: 'other', abilities: ['ai'] })).token
   const changed = input.map((item) => ('arguments' in item ? { ...item, arguments: '{"text":"to all"}' } : item))
   for (const [client, variant] of [
     [eve, input],
-    [clientOf(other), input],
+    [createOpenAiClient(other), input],
     [ada, changed],
   ] as const) {
     const question = findApprovalRequest(await createResponse(client, variant))
     expect(question.id).not.toBe(findApprovalRequest(response).id)
     expect(question.arguments).toBe(variant === changed ? '{"text":"to all"}' : '{"text":"to Bob"}')
   }
-  await expect(createResponse(clientOf('nobody'), input)).rejects.toMatchObject({ status: 401 })
+  await expect(createResponse(createOpenAiClient('nobody'), input)).rejects.toMatchObject({ status: 401 })
   expect([calls(), upstream.requests.length]).toEqual([[], 1])
-  await createResponse(clientOf(other), [...appendOutput(HELLO, response), ...buildApprovals(response, false)])
+  await createResponse(createOpenAiClient(other), [
+    ...appendOutput(HELLO, response),
+    ...buildApprovals(response, false),
+  ])
 
   const anew = await createResponse(ada, changed)
   const done = await createResponse(ada, [...appendOutput(changed, anew), ...buildApprovals(anew, true)])
@@ -104,9 +103,9 @@ test('an approval holds for the very call, person and token alone', async () => 
 })
 
 test('a question that is too old is asked anew', async () => {
-  const { start, clientOf, calls, buildApprovedInput: allowed } = mail
+  const { start, createOpenAiClient, calls, buildApprovedInput: allowed } = mail
   const forgetful = await start({ AI_TOOL_QUESTION_LIFETIME: '1ms' })
-  const client = clientOf((await forgetful.user()).token, forgetful)
+  const client = createOpenAiClient((await forgetful.user()).token, forgetful)
   const { input } = await allowed(client)
   await pause(10)
   findApprovalRequest(await createResponse(client, input))
@@ -152,9 +151,9 @@ test('several approval requests may be answered at once, and all approved calls 
 })
 
 test("the number of a person's pending approvals is bounded", async () => {
-  const { svc, upstream, clientOf, calls, lastModelMessage: told } = mail
+  const { svc, upstream, createOpenAiClient, calls, lastModelMessage: told } = mail
   upstream.behave = callsTools(Array(64).fill({ name: 'mail_echo', input: '{"text":"to Bob"}' }))
-  const mia = clientOf((await svc.user()).token)
+  const mia = createOpenAiClient((await svc.user()).token)
   const requestApprovals = async () => {
     const response = await createResponse(mia, HELLO)
     return {

@@ -1,22 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { UNKNOWN_RESULT } from '../../routers/ai/approvals/tool-results.ts'
 import { callsTool, refuses } from '../kit/ai/provider.ts'
 import { readUsageRecords } from '../kit/ai/provider-service.ts'
-import {
-  appendOutput,
-  createResponse,
-  findApprovalRequest,
-  HELLO,
-  type Input,
-  type Mail,
-  startMail,
-} from '../kit/mcp/mail.ts'
+import { appendOutput, createResponse, findApprovalRequest, HELLO, type Input, startMail } from '../kit/mcp/mail.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let mail: Mail
-beforeAll(async () => {
-  mail = await startMail()
-})
-afterAll(() => mail[Symbol.asyncDispose]())
+const mail = shareResource(startMail)
 beforeEach(() => mail.reset())
 
 test('a repeated request gets the result of its call, which runs once', async () => {
@@ -74,10 +63,10 @@ test('a repeated request waits for its running call, unless the process died', a
   expect(calls()).toHaveLength(1)
 
   const id = `${adaId}:${findApprovalRequest(response).id.replace('mcpr_', '')}`
-  await svc.services.answers.delete(`tool-outcome:${id}`)
+  await svc.services.stores.answers.delete(`tool-outcome:${id}`)
   const late = createResponse(ada, input)
   await createResponse(ada, HELLO)
-  await svc.services.kv.delete(`tool-running:${id}`)
+  await svc.services.stores.kv.delete(`tool-running:${id}`)
   expect((await late).output[0]).toMatchObject({ status: 'failed', error: { content: UNKNOWN_RESULT.text } })
   expect(calls()).toHaveLength(1)
 })
@@ -184,7 +173,7 @@ test('a fallback model gets the result of an approved call, which ran once', asy
 })
 
 test('a result that no limit has room for goes to no model', async () => {
-  const { server, upstream, start, clientOf, calls, buildApprovedInput: allowed } = mail
+  const { server, upstream, start, createOpenAiClient, calls, buildApprovedInput: allowed } = mail
   const limited = await start({ LIMITS_MAX_OUTPUT_TOKENS: '100' })
   const limit = { name: 'all', for: 'installation', cap: 1000, unit: 'tokens', per: 'month' }
   await limited.host.limits.set(limit as never)
@@ -193,7 +182,7 @@ test('a result that no limit has room for goes to no model', async () => {
     reply({ content: [{ type: 'text', text: 'long '.repeat(1000) }] })
     return true
   }
-  const client = clientOf((await limited.user()).token, limited)
+  const client = createOpenAiClient((await limited.user()).token, limited)
   const { input } = await allowed(client)
   const failed = await createResponse(client, input)
   expect(failed).toMatchObject({ status: 'failed', error: { code: 'rate_limit_exceeded' } })

@@ -1,20 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { callsTools } from '../kit/ai/provider.ts'
-import {
-  appendOutput,
-  buildApprovals,
-  createResponse,
-  HELLO,
-  type Input,
-  type Mail,
-  startMail,
-} from '../kit/mcp/mail.ts'
+import { appendOutput, buildApprovals, createResponse, HELLO, type Input, startMail } from '../kit/mcp/mail.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let mail: Mail
-beforeAll(async () => {
-  mail = await startMail()
-})
-afterAll(() => mail[Symbol.asyncDispose]())
+const mail = shareResource(startMail)
 beforeEach(() => mail.reset())
 
 test('a stream reports the approval request, call and result by events of OpenAI', async () => {

@@ -16,7 +16,7 @@ import { base, startJsonApi } from '../kit/json-api/client.ts'
 import { startPostgres } from '../kit/parts/postgres.ts'
 import { startS3 } from '../kit/parts/s3.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
-import { openClient, rowsOf } from '../kit/postgres-client.ts'
+import { openClient, queryRows } from '../kit/postgres-client.ts'
 import { download, PNG, upload } from '../kit/rooms/attachments.ts'
 import { createPerson } from '../kit/rooms/messages.ts'
 import { createDataFolder, root, startProcess } from '../kit/service-process.ts'
@@ -61,7 +61,7 @@ async function newInstallation(settings: Record<string, string> = {}) {
     restore: (copy: string) => command(env, 'restore', copy),
     /** Returns whether the installation is empty. */
     async isUntouched() {
-      const [{ tables } = { tables: 0 }] = await rowsOf<{ tables: number }>(
+      const [{ tables } = { tables: 0 }] = await queryRows<{ tables: number }>(
         database.url,
         `select count(*)::int as tables from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'`,
       )
@@ -83,7 +83,7 @@ test('a restored installation has all data, and clients read it again from the s
   await mkdir(join(svc.folder, 'announcements/rules'), { recursive: true })
   await writeFile(join(svc.folder, 'announcements/rules/en_US.md'), 'Be kind.')
   // A person has requested an export, which no backup contains.
-  await svc.services.exportFiles.write(Readable.from([PNG]))
+  await svc.services.files.exports.write(Readable.from([PNG]))
   const before = await svc.host.audit.verify({ anchors: [] })
 
   const created = await command(old(), 'create', place('whole'), '--json')
@@ -129,9 +129,9 @@ describeWith('chromium')('the drill', () => {
     await using browser = await openPage(again.url)
     const { page } = browser
     await signIn(page)
-    await page.fill('#passkey', PASSKEY)
+    await page.fill('[name=passkey]', PASSKEY)
     await page.getByRole('button', { name: 'Unlock' }).click()
-    await page.getByRole('navigation', { name: 'Conversations' }).getByRole('link').first().click()
+    await page.getByRole('navigation', { name: 'Chats' }).getByRole('link').first().click()
 
     await page.getByRole('article').filter({ hasText: 'You wrote' }).waitFor()
   })
@@ -158,13 +158,13 @@ test('a restore that breaks off leaves no file behind, and succeeds the next tim
   await using fresh = await newInstallation()
   // An unused service still created the schema.
   await (await startApp(fresh.env)).stop()
-  await rowsOf(
+  await queryRows(
     fresh.env.DATABASE_URL,
     `create function refuse() returns event_trigger language plpgsql as $$ begin raise exception 'not now'; end $$;
      create event trigger refuse on ddl_command_start when tag in ('ALTER TABLE') execute function refuse()`,
   )
   const blocked = await fresh.restore(copy)
-  await rowsOf(fresh.env.DATABASE_URL, 'drop event trigger refuse')
+  await queryRows(fresh.env.DATABASE_URL, 'drop event trigger refuse')
 
   expect(blocked).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('not now') })
   expect(await fresh.restore(copy)).toMatchObject({ exitCode: 0, stderr: '' })
@@ -198,7 +198,7 @@ test('a backup under load lacks nothing that was acknowledged before it began', 
 
   await using fresh = await newInstallation()
   expect(await fresh.restore(copy)).toMatchObject({ exitCode: 0 })
-  const names = await rowsOf<{ username: string }>(fresh.env.DATABASE_URL, 'select username from users')
+  const names = await queryRows<{ username: string }>(fresh.env.DATABASE_URL, 'select username from users')
   expect(names.map(({ username }) => username)).toEqual(expect.arrayContaining(known))
 })
 
@@ -330,7 +330,7 @@ test('a backup is refused in words where its folder is full or takes nothing', a
   expect(below).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('lies below a file') })
   expect(virtual).toMatchObject({ exitCode: 1, stderr: '/proc/backup cannot be made there.\n' })
   expect(full?.message).toBe('There is not enough space for a backup in /mnt/backup. Nothing of it was kept.')
-  const outcomes = await rowsOf<{ outcome: string }>(
+  const outcomes = await queryRows<{ outcome: string }>(
     svc.env.DATABASE_URL ?? '',
     `select outcome from audit_entries where act = 'backups.create' order by seq desc limit 2`,
   )
@@ -416,7 +416,7 @@ test('a backup names the files in a bucket, and a restore misses them', async ()
   await using again = await startApp(fresh.env)
   expect((await download(again, person.token, file.id)).bytes).toEqual(PNG)
 
-  await source.services.files.remove([String(file.attributes['uuid'])])
+  await source.services.files.attachments.remove([String(file.attributes['uuid'])])
   await using late = await newInstallation(s3.settings)
   expect(await late.restore(place('bucket'))).toMatchObject({
     exitCode: 1,

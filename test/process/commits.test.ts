@@ -13,7 +13,7 @@ test.for([
 ] as const)('a commit is a Conventional Commit with a short subject: «%s» ends with %d', async ([message, code]) => {
   const child = spawn('npx', ['commitlint'], { cwd: root, stdio: ['pipe', 'pipe', 'inherit'] })
   child.stdin.end(message)
-  const [[exitCode], said] = await Promise.all([once(child, 'close'), text(child.stdout)])
+  const [[exitCode], output] = await Promise.all([once(child, 'close'), text(child.stdout)])
 
-  expect(exitCode, said).toBe(code)
+  expect(exitCode, output).toBe(code)
 })

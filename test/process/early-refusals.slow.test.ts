@@ -6,19 +6,18 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { request } from 'undici'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startApp, type TestApp } from '../kit/app.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { startApp } from '../kit/app.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
 const SIZE = 4 * 1024 * 1024
 const TRIES = 4
 const run = promisify(execFile)
 
-let svc: TestApp
+const svc = shareResource(startApp)
 beforeAll(async () => {
-  svc = await startApp()
   await writeFile(join(svc.folder, 'body.json'), body)
 })
-afterAll(() => svc[Symbol.asyncDispose]())
 
 const body = JSON.stringify({ account: 'ada', password: 'x'.repeat(SIZE) })
 const json = { 'content-type': 'application/json' }

@@ -1,18 +1,17 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { buildRoutes } from '../../facades/json-api/routes.ts'
 import { appRouter } from '../../routers/index.ts'
 import { buildQuestion } from '../kit/ai/provider.ts'
 import { buildFirstKeys } from '../kit/browser.ts'
 import { base } from '../kit/json-api/client.ts'
-import { type BehindRelay, type Call, describeCall, readProblem, startBehindRelay } from '../kit/parts/behind-relay.ts'
+import { type Call, describeCall, readProblem, startBehindRelay } from '../kit/parts/behind-relay.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let app: BehindRelay
 let session: Record<string, string>
+const app = shareResource(startBehindRelay)
 beforeAll(async () => {
-  app = await startBehindRelay()
   session = await app.session('eve')
 })
-afterAll(() => app[Symbol.asyncDispose]())
 afterEach(() => {
   app.watch(undefined)
   app.relay.mend()

@@ -1,22 +1,21 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { base, clientOf, type JsonApiApp, mediaType, startJsonApi } from '../kit/json-api/client.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { base, createApiClient, mediaType, startJsonApi } from '../kit/json-api/client.ts'
 import { countWaiting, holdLock } from '../kit/locks.ts'
 import { createPerson, createRoom, type RoomPerson, sendRoomMessage } from '../kit/rooms/messages.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
 /** The largest number of waiting requests of one person. */
 const MAX_WAITING = 500
 
-let svc: JsonApiApp
 let rooms: { id: string }[]
 let busy: RoomPerson
+const svc = shareResource(() => startJsonApi({ DATABASE_POOL: '5', DATABASE_PER_PERSON: '3' }))
 beforeAll(async () => {
-  svc = await startJsonApi({ DATABASE_POOL: '5', DATABASE_PER_PERSON: '3' })
   busy = await createPerson(svc)
   rooms = await Promise.all(Array.from({ length: 8 }, async () => (await busy.create('rooms', { name: 'R' })).one))
 })
-afterAll(() => svc[Symbol.asyncDispose]())
 
 const lockRooms = () =>
   holdLock(svc, 'select count(*) from (select from rooms where id = any($1::int[]) for update) r', [
@@ -50,7 +49,7 @@ test('excess concurrent requests of a person are refused with 429 and Retry-Afte
   await expect.poll(() => refused.length).toBe(5)
 
   expect(refused.map(({ headers }) => headers.get('retry-after'))).toEqual(refused.map(() => '1'))
-  expect((await clientOf(svc, svc.people.ada.token).get('/rooms')).status).toBe(200)
+  expect((await createApiClient(svc, svc.people.ada.token).get('/rooms')).status).toBe(200)
   await held.release()
   await Promise.all(sending)
   expect((await Promise.all(reading)).filter((status) => status === 200)).toHaveLength(MAX_WAITING)

@@ -7,7 +7,7 @@ import { type Deployment, startDeployment, TYPED_PASSWORD } from '../kit/compose
 import { makePublicKey } from '../kit/identity/people.ts'
 import { trustAuthority } from '../kit/net/tls-server.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
-import { rowsOf } from '../kit/postgres-client.ts'
+import { queryRows } from '../kit/postgres-client.ts'
 import { openSocket } from '../kit/realtime/socket.ts'
 import { PNG } from '../kit/rooms/attachments.ts'
 import { sendFile, uploadFile } from '../kit/rooms/older-routes.ts'
@@ -19,7 +19,7 @@ let site: Deployment
 let ada: TestBrowser
 let bob: TestBrowser
 
-const text = (said: string) => ({ ciphertext: Buffer.from(said).toString('base64'), iv: 'aXY=', tag: 'dGFn' })
+const text = (plain: string) => ({ ciphertext: Buffer.from(plain).toString('base64'), iv: 'aXY=', tag: 'dGFn' })
 
 type Body = Record<string, unknown>
 
@@ -56,7 +56,10 @@ describeWith(
     site = resources.use(await startDeployment({ models: provider.url, settings }))
     resources.use(await trustAuthority(site.stack.caFile))
     await site.addPerson('bob')
-    await rowsOf(site.stack.env['DATABASE_URL'], `update users set public_key = '${makePublicKey('ada')}' where id > 1`)
+    await queryRows(
+      site.stack.env['DATABASE_URL'],
+      `update users set public_key = '${makePublicKey('ada')}' where id > 1`,
+    )
     ada = openBrowser(site.url)
     bob = openBrowser(site.url)
     for (const [browser, name] of [
@@ -116,8 +119,8 @@ describeWith(
     await expectOf(ada, 'GET /req/conv', undefined, { success: true, data: [], next: null })
     await expectOf(ada, `GET /req/room/${slug}`, undefined, expect.objectContaining({ name: 'Boot', messagesData: [] }))
     await expectOf(ada, 'GET /req/room', undefined, { success: true, data: [expect.objectContaining({ slug })] })
-    const said = { content: { text: text('Hello') }, threadId: 0 }
-    await expectOf(ada, `POST /req/room/sendMessage/${slug}`, said, expect.objectContaining({ success: true }))
+    const message = { content: { text: text('Hello') }, threadId: 0 }
+    await expectOf(ada, `POST /req/room/sendMessage/${slug}`, message, expect.objectContaining({ success: true }))
     const notices = () => socket.frames.filter(({ event }) => event === 'App\\Events\\RoomMessageEvent')
     await expect
       .poll(notices)
@@ -213,7 +216,7 @@ describeWith(
       { content: words, threadId: 0 },
       like({ ...done, response: any, messageData: like({ message_id: '1.000', member_name: 'Ada' }) }),
     )
-    const [{ id = 0 } = {}] = await rowsOf<{ id: number }>(
+    const [{ id = 0 } = {}] = await queryRows<{ id: number }>(
       site.stack.env['DATABASE_URL'],
       'select max(id)::int as id from room_messages',
     )
@@ -266,7 +269,7 @@ describeWith(
 
     // Announcements, the profile, tokens, links.
     const database = site.stack.env['DATABASE_URL']
-    await rowsOf(
+    await queryRows(
       database,
       `insert into announcements (title, view, type, is_forced, is_global) values ('Rules', 'rules', 'policy', false, true)`,
     )

@@ -1,20 +1,17 @@
 // @module-tag debian
 
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { appRouter } from '../../routers/index.ts'
 import { openBrowser } from '../kit/browser.ts'
 import { listRoutes } from '../kit/json-api/all-routes.ts'
 import { base } from '../kit/json-api/client.ts'
-import { type BehindRelay, type Call, describeCall, readProblem, startBehindRelay } from '../kit/parts/behind-relay.ts'
+import { type Call, describeCall, readProblem, startBehindRelay } from '../kit/parts/behind-relay.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
 // Hundreds of requests wait for a connection on a busy machine.
 vi.setConfig({ testTimeout: 300_000 })
 
-let app: BehindRelay
-beforeAll(async () => {
-  app = await startBehindRelay()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = shareResource(startBehindRelay)
 afterEach(() => {
   app.watch(undefined)
   app.relay.mend()

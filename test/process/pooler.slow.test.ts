@@ -46,7 +46,7 @@ describeWith('pgbouncer')('behind PgBouncer in transaction mode, with fewer conn
         return (await send('POST', '/api/ai-req', { token, body: buildQuestion() })).status
       }),
     )
-    for (const { services } of replicas) await services.usageLedger.flush()
+    for (const { services } of replicas) await services.ai.usageLedger.flush()
     expect(statuses.toSorted()).toEqual([...Array(150).fill(200), ...Array(50).fill(429)])
     const [counted] = await one().rows('select count(*)::int as calls from usage_records')
     expect(counted).toEqual({ calls: 150 })

@@ -37,7 +37,7 @@ describeWith('haproxy')('two replicas behind a load balancer', () => {
     const replicas = [stack.use(await start(ports[0])), stack.use(await start(ports[1]))]
     await using balancer = await startHaproxy(ports)
     await vi.waitFor(async () => expect(await balancer.up()).toBe(2), SLOW)
-    const [token = ''] = replicas.flatMap(({ output: said }) => readTokens(said.out))
+    const [token = ''] = replicas.flatMap(({ output }) => readTokens(output.out))
     const load = startLoad(balancer.url, token)
 
     for (let round = 0; round < 6; round++) {

@@ -24,14 +24,14 @@ describeWith('redis')('two replicas over three Redis servers that Sentinels watc
   /** Resolves when a message of one replica reaches the other. */
   const reach = async () => {
     const messages: unknown[] = []
-    const stop = other.services.changeBus.subscribe({
+    const stop = other.services.changes.bus.subscribe({
       onChanges() {},
       onInterruption() {},
       onMessage: (topic, content) => void messages.push([topic, content]),
     })
     await expect
       .poll(async () => {
-        await one.services.changeBus.broadcast('test', 'well')
+        await one.services.changes.bus.broadcast('test', 'well')
         return messages
       })
       .toContainEqual(['test', 'well'])
@@ -51,11 +51,11 @@ describeWith('redis')('two replicas over three Redis servers that Sentinels watc
     // A connection may be opened again when the Sentinels announce their choice.
     const count = async () => {
       const key = crypto.randomUUID()
-      await one.services.kv.set(key, 'after it', 60_000)
-      await one.services.limiter.consume(key, 5, 60, 3)
+      await one.services.stores.kv.set(key, 'after it', 60_000)
+      await one.services.limits.limiter.consume(key, 5, 60, 3)
       const [value, { remaining }] = [
-        await other.services.kv.get(key),
-        await other.services.limiter.consume(key, 5, 60, 1),
+        await other.services.stores.kv.get(key),
+        await other.services.limits.limiter.consume(key, 5, 60, 1),
       ]
       return { value, remaining }
     }

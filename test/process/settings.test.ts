@@ -59,8 +59,8 @@ describe('settings', () => {
     ['0', false],
     ['False', false],
     ['no', false],
-  ] as const)('a switch may say %s', ([said, means]) => {
-    expect(readEnv({ ALLOW_USER_TOKEN_CREATION: said }).ALLOW_USER_TOKEN_CREATION).toBe(means)
+  ] as const)('a switch may say %s', ([value, means]) => {
+    expect(readEnv({ ALLOW_USER_TOKEN_CREATION: value }).ALLOW_USER_TOKEN_CREATION).toBe(means)
   })
 
   test.for([
@@ -68,8 +68,8 @@ describe('settings', () => {
     ['30s', 30_000],
     ['5m', 300_000],
     ['1500', 1500],
-  ] as const)('a duration may say %s', ([said, means]) => {
-    expect(readEnv({ SHUTDOWN_TIMEOUT: said }).SHUTDOWN_TIMEOUT).toBe(means)
+  ] as const)('a duration may say %s', ([value, means]) => {
+    expect(readEnv({ SHUTDOWN_TIMEOUT: value }).SHUTDOWN_TIMEOUT).toBe(means)
   })
 
   test('a list may hold blanks and empty places', () => {

@@ -10,7 +10,7 @@ import { writeConfig } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
 import { cloneDatabase, createEmptyDatabase } from '../kit/database.ts'
 import { findFreePort } from '../kit/free-port.ts'
-import { rowsOf } from '../kit/postgres-client.ts'
+import { queryRows } from '../kit/postgres-client.ts'
 import { fetchAnswer, readTokens, SLOW } from '../kit/service-client.ts'
 import { createDataFolder, root, startProcess } from '../kit/service-process.ts'
 
@@ -85,6 +85,8 @@ describe('the first start', () => {
       '@ai-sdk/openai',
       '@ai-sdk/anthropic',
       'sharp',
+      'undici',
+      'yauzl',
       'file-type',
       'htmlparser2',
       'markdown-it',
@@ -126,7 +128,7 @@ describe('the first start', () => {
     const url = await service.ready()
 
     expect(lastLine(service.output.out)).toMatchObject({ msg: 'ready', url, next: 'npm run svc -- add-user' })
-    expect(await rowsOf(database.url, 'select id from users')).toEqual([{ id: 1 }])
+    expect(await queryRows(database.url, 'select id from users')).toEqual([{ id: 1 }])
     expect(service.output.out).toContain('Nobody can sign in, because AUTHENTICATION_METHOD is not set')
   })
 
@@ -137,7 +139,7 @@ describe('the first start', () => {
     await using first = startProcess(settings)
     await using other = startProcess({ DATA_DIR: elsewhere.path, PORT: String(await findFreePort()) })
     const urls = await Promise.all([first.ready(), other.ready()])
-    const [mine = '', theirs = ''] = [first, other].flatMap(({ output: said }) => readTokens(said.out))
+    const [mine = '', theirs = ''] = [first, other].flatMap(({ output }) => readTokens(output.out))
     expect(new Set(urls).size).toBe(2)
     expect((await fetchAnswer(urls[0], mine)).status).toBe(200)
     expect((await fetchAnswer(urls[1], theirs)).status).toBe(200)
@@ -145,9 +147,9 @@ describe('the first start', () => {
 
     await using second = startProcess(settings)
     await using third = startProcess(settings)
-    for (const { output: said } of [second, third]) {
-      await vi.waitFor(() => expect(said.out).toContain('Waiting until it ends'), SLOW)
-      expect(said.out).toContain(`Another process holds the data folder ${folder.path}`)
+    for (const { output } of [second, third]) {
+      await vi.waitFor(() => expect(output.out).toContain('Waiting until it ends'), SLOW)
+      expect(output.out).toContain(`Another process holds the data folder ${folder.path}`)
     }
 
     expect(await second.stop()).toBe(1)
@@ -177,7 +179,9 @@ describe('the first start', () => {
 
     await using _ = await startApp(settings)
 
-    expect(await rowsOf(database.url, 'select 1 as one from users where id = 1 and avatar is not null')).toHaveLength(1)
+    expect(
+      await queryRows(database.url, 'select 1 as one from users where id = 1 and avatar is not null'),
+    ).toHaveLength(1)
   })
 
   test('two replicas that start concurrently share one schema and one demo user', async () => {
@@ -187,16 +191,16 @@ describe('the first start', () => {
     await using one = startProcess(settings)
     await using two = startProcess(settings)
     const urls = await Promise.all([one.ready(), two.ready()])
-    const tokens = [one, two].flatMap(({ output: said }) => readTokens(said.out))
+    const tokens = [one, two].flatMap(({ output }) => readTokens(output.out))
 
     expect(tokens).toHaveLength(1)
     for (const url of urls) expect((await fetchAnswer(url, tokens[0] ?? '')).status).toBe(200)
-    expect(await rowsOf(database.url, 'select id, username from users order by id')).toEqual([
+    expect(await queryRows(database.url, 'select id, username from users order by id')).toEqual([
       { id: 1, username: 'svc' },
       { id: 2, username: 'demo' },
     ])
-    const applied = await rowsOf<{ name: string }>(database.url, 'select name from mikro_orm_migrations')
+    const applied = await queryRows<{ name: string }>(database.url, 'select name from mikro_orm_migrations')
     expect(new Set(applied.map(({ name }) => name)).size).toBe(applied.length)
-    expect(await rowsOf(database.url, `select count(*)::int as models from ai_models`)).toEqual([{ models: 1 }])
+    expect(await queryRows(database.url, `select count(*)::int as models from ai_models`)).toEqual([{ models: 1 }])
   })
 })

@@ -19,7 +19,7 @@ import {
 } from '../kit/ai/provider.ts'
 import { createEmptyDatabase } from '../kit/database.ts'
 import { waitForLocks } from '../kit/locks.ts'
-import { openClient, rowsOf } from '../kit/postgres-client.ts'
+import { openClient, queryRows } from '../kit/postgres-client.ts'
 import { fetchAnswer, readTokens, SLOW } from '../kit/service-client.ts'
 import { createDataFolder, startProcess } from '../kit/service-process.ts'
 
@@ -196,7 +196,7 @@ test('a stop cuts requests after SHUTDOWN_TIMEOUT, exits 0 and keeps their recor
 
   expect(await svc.service.ended).toBe(0)
   expect((await svc.answer).status).toBe(0)
-  expect(await rowsOf(database.url, 'select outcome from usage_records')).toEqual([{ outcome: 'aborted' }])
+  expect(await queryRows(database.url, 'select outcome from usage_records')).toEqual([{ outcome: 'aborted' }])
 })
 
 test('a stop cuts a stream, too', async () => {
@@ -220,7 +220,7 @@ test('a stop cuts a stream, too', async () => {
 
   expect(await service.stop()).toBe(0)
   expect(await text).not.toContain('event: done')
-  expect(await rowsOf(database.url, 'select outcome from usage_records')).toEqual([{ outcome: 'aborted' }])
+  expect(await queryRows(database.url, 'select outcome from usage_records')).toEqual([{ outcome: 'aborted' }])
 })
 
 test('a stop is not held up by a database that does not let go', async () => {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 
 import { createLocalRateLimiter } from '../../server/stores/rate-limiter.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { signIn } from '../kit/browser.ts'
-import { clientOf } from '../kit/json-api/client.ts'
+import { createApiClient } from '../kit/json-api/client.ts'
 import { flushRedis, redisDatabaseUrl } from '../kit/parts/redis.ts'
 
 const drivers: [string, Record<string, string>][] = [['in this process', {}]]
@@ -27,7 +27,7 @@ const entries = (count: number, size: number) =>
 async function people(svc: TestApp) {
   const open = async (role?: 'admin') => {
     const { id, token } = await svc.user({ ...(role && { role }), abilities: ['read', 'write', 'keychain'] })
-    const client = clientOf(svc, token)
+    const client = createApiClient(svc, token)
     return {
       id,
       create: (key: string, name: string) =>
@@ -87,7 +87,7 @@ describe.for(drivers)('with stores %s', ([, settings]) => {
     const [ada, bob] = await people(svc)
     const first = await ada.create('one', 'a')
     const used = MAX_KEPT - 2 * first.text.length - 50
-    await svc.services.limiter.consume(`idempotency:kept:user ${ada.id}`, MAX_KEPT, DAY, used)
+    await svc.services.limits.limiter.consume(`idempotency:kept:user ${ada.id}`, MAX_KEPT, DAY, used)
 
     const answers = [first, await ada.create('two', 'b'), await ada.create('three', 'c')]
     const repeats = [await ada.create('one', 'a'), await ada.create('two', 'b'), await ada.create('three', 'c')]
@@ -104,7 +104,7 @@ describe.for(drivers)('with stores %s', ([, settings]) => {
 
   test("idempotency keys beyond a person's quota are refused before anything happens", async () => {
     const [ada, bob] = await people(svc)
-    await svc.services.limiter.consume(`idempotency:keys:user ${ada.id}`, MAX_KEYS, DAY, MAX_KEYS - 1)
+    await svc.services.limits.limiter.consume(`idempotency:keys:user ${ada.id}`, MAX_KEYS, DAY, MAX_KEYS - 1)
 
     const wrong = await ada.create('wrong', '')
     const last = await ada.create('last', 'a')

@@ -1,12 +1,16 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { AnyProcedure } from '@trpc/server'
 import type { ArgsDef } from 'citty'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 import { createCommandContext } from '../../cli/command-context.ts'
 import { type AnyCommand, resolveValue } from '../../cli/command-tree.ts'
 import { createRoot, svc, svcConsole } from '../../cli/programs.ts'
 import { getProcessTerminal } from '../../cli/prompts.ts'
 import { errorCodes, getErrorKind } from '../../routers/core/problems.ts'
+import type { ProcedureMeta } from '../../routers/core/trpc.ts'
+import { appRouter } from '../../routers/index.ts'
 import { describeSettings } from '../../server/config/settings.ts'
 import { openApi } from '../kit/json-api/openapi.ts'
 import { root } from '../kit/service-process.ts'
@@ -59,11 +63,22 @@ const errorTexts = [...errorCodes.map((code): Text => [code, getErrorKind(code).
   ([, text]) => !contractTexts.test(text),
 )
 
+/** The texts of procedures and of their inputs, also of those that only tRPC has. */
+const procedureTexts = Object.entries<AnyProcedure>(appRouter._def.procedures as never).flatMap(
+  ([path, { _def: procedure }]): Text[] => {
+    const { about } = procedure.meta as ProcedureMeta
+    const inputs = procedure.inputs as z.ZodType[]
+    const schemas = inputs.map((input) => z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' }))
+    return [...(about ? [[path, about] as Text] : []), ...collectDescriptions(schemas, path)]
+  },
+)
+
 const lists: [name: string, texts: Text[], least: number][] = [
   ['OpenAPI', openApiTexts, 300],
   ['settings', settingTexts, 150],
   ['help', helpTexts, 200],
   ['error texts', errorTexts, 150],
+  ['procedures', procedureTexts, 300],
 ]
 
 /** Openings of clauses, which leave out their subject or their verb. */

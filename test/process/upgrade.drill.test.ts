@@ -10,8 +10,8 @@ import { answers, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { send } from '../kit/app.ts'
 import { runCommand } from '../kit/command-line.ts'
 import { createEmptyDatabase } from '../kit/database.ts'
-import { base, clientOf, mediaType } from '../kit/json-api/client.ts'
-import { rowsOf } from '../kit/postgres-client.ts'
+import { base, createApiClient, mediaType } from '../kit/json-api/client.ts'
+import { queryRows } from '../kit/postgres-client.ts'
 import { fetchAnswer } from '../kit/service-client.ts'
 import { createDataFolder, root, startProcess } from '../kit/service-process.ts'
 import { findAccepted, startUpgradeLoad } from '../kit/upgrade-load.ts'
@@ -98,7 +98,7 @@ test('an upgrade under load loses no call, message or file', async ({ skip }) =>
     env: { PATH: process.env['PATH'], ...env },
   })
   const token = /svc_\w+/.exec(made.stdout)?.[0] ?? ''
-  const { one: room } = await clientOf({ send: (...to) => send(target.url, ...to) }, token).create('rooms', {
+  const { one: room } = await createApiClient({ send: (...to) => send(target.url, ...to) }, token).create('rooms', {
     name: 'Chess',
   })
   await using load = startUpgradeLoad(target, token, room.id)
@@ -120,7 +120,7 @@ test('an upgrade under load loses no call, message or file', async ({ skip }) =>
   await load.stop()
   expect(await older.stop()).toBe(0)
   const found = await findAccepted({ url }, token, accepted)
-  const [{ calls } = {}] = await rowsOf<{ calls: number }>(
+  const [{ calls } = {}] = await queryRows<{ calls: number }>(
     database.url,
     `select count(*)::int as calls from usage_records where outcome = 'completed'`,
   )

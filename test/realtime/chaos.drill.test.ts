@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest'
 import { cloneDatabase } from '../kit/database.ts'
 import { findFreePort } from '../kit/free-port.ts'
 import { APP_KEY } from '../kit/identity/sessions.ts'
-import { clientOf, startJsonApi } from '../kit/json-api/client.ts'
+import { createApiClient, startJsonApi } from '../kit/json-api/client.ts'
 import { startHaproxy } from '../kit/parts/haproxy.ts'
 import { startOwnRedis } from '../kit/parts/redis.ts'
 import { startFlakyRelay } from '../kit/parts/relay.ts'
@@ -82,7 +82,7 @@ const faults: ((world: World, round: number) => Promise<void>)[] = [
 
 /** Sends so many messages to all rooms. */
 async function write(world: World, person: RoomPerson, rooms: WorldRoom[], count: number): Promise<void> {
-  const { create } = clientOf({ ...world.svc, send: sendOver(world.balancer.url) }, person.token)
+  const { create } = createApiClient({ ...world.svc, send: sendOver(world.balancer.url) }, person.token)
   for (let n = 0; n < count; n++) await sendUntilStored(create, rooms[n % rooms.length]?.id ?? '')
 }
 

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { expect, test } from 'vitest'
+import { startJsonApi } from '../kit/json-api/client.ts'
 import { curlCommands as commands, runCurl } from '../kit/realtime/curl.ts'
 import { createRoom } from '../kit/rooms/messages.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: JsonApiApp
-beforeAll(async () => {
-  svc = await startJsonApi()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startJsonApi)
 
 test('the README tells how to follow rooms, and the own list, with curl', () => {
   expect(commands.map((command) => /trpc\/[\w.]+/.exec(command)?.[0])).toEqual([

@@ -1,18 +1,16 @@
-import { afterAll, beforeAll, expect } from 'vitest'
+import { expect } from 'vitest'
 import { testWith } from '../kit/parts/with-parts.ts'
 import { curlCommands, runCurl } from '../kit/realtime/curl.ts'
 import { openFrontEndPage } from '../kit/realtime/front-end-page.ts'
 import { openRoomWindow, type RoomWindow, type WindowOptions } from '../kit/realtime/room-window.ts'
-import { type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
+import { startRooms } from '../kit/rooms/rooms.ts'
+import { shareResource } from '../kit/share-resource.ts'
+import { serveBrowserModules } from '../kit/web/browser-modules.ts'
 import { salts } from '../kit/web/crypto.ts'
 
 const SLOW = { timeout: 60_000, interval: 50 }
 
-let svc: RoomsApp
-beforeAll(async () => {
-  svc = await startRooms()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startRooms)
 
 type Calls = Record<string, (...given: unknown[]) => unknown>
 
@@ -21,6 +19,7 @@ async function openWindow(who: 'dan' | 'eve') {
   const { id, token } = svc.people[who]
   const chromium = await openFrontEndPage(svc.url)
   const { page } = chromium
+  await serveBrowserModules(page)
   const given: WindowOptions = { url: svc.url, token, salts, passkey: `Passkey_${who}` }
   await page.evaluate(
     `import('/assets/crypto.js')

@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openBrowser, signIn } from '../kit/browser.ts'
-import { clientOf } from '../kit/json-api/client.ts'
-import { createChannel, type Pair, startPair } from '../kit/realtime/replicas.ts'
+import { createApiClient } from '../kit/json-api/client.ts'
+import { createChannel, startPair } from '../kit/realtime/replicas.ts'
 import { openSocket, subscribe } from '../kit/realtime/socket.ts'
 import { sendRoomMessage } from '../kit/rooms/messages.ts'
 import { RawSubscription } from '../kit/rooms/raw-subscription.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let pair: Pair
-beforeAll(async () => {
-  pair = await startPair({}, 3)
-})
-afterAll(() => pair[Symbol.asyncDispose]())
+const pair = shareResource(() => startPair({}, 3))
 
 type TestSocket = Awaited<ReturnType<typeof openSocket>>
 
@@ -83,7 +80,7 @@ async function expectSilence(subscribing: Subscribing, end: () => Promise<unknow
   for (const socket of sockets) await expect.poll(() => seqsOf(socket).length).toBe(1)
 
   await end()
-  const adas = [svc, other].map((replica) => clientOf(replica, svc.people.ada.token))
+  const adas = [svc, other].map((replica) => createApiClient(replica, svc.people.ada.token))
   for (const ada of [...adas, ...adas]) expect((await sendRoomMessage(ada, room.id)).status).toBe(201)
 
   for (const bystander of bystanders) await expect.poll(() => seqsOf(bystander).length).toBe(5)
@@ -136,7 +133,7 @@ async function signInAgain(username: string) {
 test('a disabled person receives nothing on any replica until they are enabled', async () => {
   const { svc, other } = pair
   const admin = await svc.user({ role: 'admin', abilities: ['read', 'write', 'admin'] })
-  const byAdmin = clientOf(other, admin.token)
+  const byAdmin = createApiClient(other, admin.token)
   const person = await withToken()
 
   await expectSilence(person, async () => {
@@ -145,11 +142,11 @@ test('a disabled person receives nothing on any replica until they are enabled',
   })
 
   for (const replica of [svc, other]) {
-    expect((await clientOf(replica, person.token).get('/users/me')).status).toBe(401)
-    expect((await clientOf(replica).get('/users/me')).status).toBe(401)
+    expect((await createApiClient(replica, person.token).get('/users/me')).status).toBe(401)
+    expect((await createApiClient(replica).get('/users/me')).status).toBe(401)
   }
   await byAdmin.update('users', person.id, { disabled: false })
-  const { one } = await clientOf(svc, person.token).get('/users/me')
+  const { one } = await createApiClient(svc, person.token).get('/users/me')
   expect(one.attributes['username']).toBe(person.username)
-  expect((await clientOf(svc, person.token).get('/rooms')).list).toHaveLength(1)
+  expect((await createApiClient(svc, person.token).get('/rooms')).list).toHaveLength(1)
 })

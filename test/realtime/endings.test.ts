@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { signIn } from '../kit/browser.ts'
 import { readReplicaPart } from '../kit/health.ts'
-import { createChannel, type Pair, startPair } from '../kit/realtime/replicas.ts'
+import { createChannel, startPair } from '../kit/realtime/replicas.ts'
 import { authorize, openSocket, subscribe } from '../kit/realtime/socket.ts'
 import { sendRoomMessage } from '../kit/rooms/messages.ts'
 import { joinRoom, readMembership } from '../kit/rooms/rooms.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let pair: Pair
-beforeAll(async () => {
-  pair = await startPair()
-})
-afterAll(() => pair[Symbol.asyncDispose]())
+const pair = shareResource(startPair)
 
 type TestSocket = Awaited<ReturnType<typeof openSocket>>
 

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { describe, expect, test } from 'vitest'
+import { startJsonApi } from '../kit/json-api/client.ts'
 import { startRelay } from '../kit/parts/relay.ts'
 import { FrontEnd, readRoom } from '../kit/realtime/front-end.ts'
 import { openPusher } from '../kit/realtime/pusher.ts'
 import { createRoom } from '../kit/rooms/messages.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: JsonApiApp
-beforeAll(async () => {
-  svc = await startJsonApi()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startJsonApi)
 
 const SLOW = { timeout: 60_000, interval: 50 }
 

@@ -22,12 +22,12 @@ afterAll(() => pair[Symbol.asyncDispose]())
 const infoOf = (person: { name: string; username: string }) => ({ name: person.name, username: person.username })
 
 /** Delays the next write of a channel's list until it is released. */
-function holdBackWrite({ services: { kv } }: TestApp, channel: string) {
-  const { set } = kv
+function holdBackWrite({ services }: TestApp, channel: string) {
+  const { set } = services.stores.kv
   const [begun, released, written] = Array.from({ length: 3 }, () => Promise.withResolvers<void>())
-  kv.set = async (key, value, ttl) => {
+  services.stores.kv.set = async (key, value, ttl) => {
     if (!key.includes(channel)) return set(key, value, ttl)
-    kv.set = set
+    services.stores.kv.set = set
     begun?.resolve()
     await released?.promise
     await set(key, value, ttl).then(written?.resolve)

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { clientOf, toOne } from '../kit/json-api/client.ts'
+import { describe, expect, test } from 'vitest'
+import { createApiClient, toOne } from '../kit/json-api/client.ts'
 import { openEcho, openPusher, type Websocket } from '../kit/realtime/pusher.ts'
 import { createChannel } from '../kit/realtime/replicas.ts'
-import { joinRoom, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
+import { joinRoom, startRooms } from '../kit/rooms/rooms.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: RoomsApp
-beforeAll(async () => {
-  svc = await startRooms()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startRooms)
 
 const text = 'aXY=|dGFn|Y2lwaGVy'
 
@@ -27,7 +24,14 @@ describe('an unmodified pusher-js', () => {
     const seq = Number(data['seq']) + 1
     expect(data).toEqual({ epoch: expect.stringMatching(/^[0-9a-f]{12}$/), seq: expect.any(Number) })
     expect(client.dataOf('change')).toEqual([
-      { epoch: data['epoch'], seq, kind: 'room-messages.created', subject: one.id, at: expect.any(String) },
+      {
+        epoch: data['epoch'],
+        seq,
+        kind: 'room-messages.created',
+        subject: one.id,
+        at: expect.any(String),
+        record: expect.objectContaining({ id: one.id }),
+      },
     ])
     expect(client.dataOf('App\\Events\\RoomMessageEvent')).toEqual([
       { data: { type: 'message', data: { slug: room.slug, message_id: '1.000' } }, seq },
@@ -87,7 +91,7 @@ test('the person with the largest id receives events of their own channel', asyn
   using client = openPusher(svc.url, { token })
   await client.subscribe(`private-User.${id}`)
 
-  const { one } = await clientOf(svc, token).create('rooms', { name: 'Chess' })
+  const { one } = await createApiClient(svc, token).create('rooms', { name: 'Chess' })
   await client.until('change', 1)
 
   expect(id).toBe(largest)

@@ -1,19 +1,16 @@
 // @module-tag debian
 
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { describe, expect, inject, test } from 'vitest'
 import { createKeyValue } from '../../server/stores/key-value.ts'
 import { startApp } from '../kit/app.ts'
-import { type Pair, startPair } from '../kit/realtime/replicas.ts'
+import { startPair } from '../kit/realtime/replicas.ts'
 import { authorize, openSocket } from '../kit/realtime/socket.ts'
 import { RawSubscription } from '../kit/rooms/raw-subscription.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
 const SLOW = { timeout: 60_000, interval: 50 }
 
-let pair: Pair
-beforeAll(async () => {
-  pair = await startPair({ REALTIME_CONNECTIONS_PER_PERSON: '2', SUBSCRIPTIONS_PER_PERSON: '2' }, 6)
-})
-afterAll(() => pair[Symbol.asyncDispose]())
+const pair = shareResource(() => startPair({ REALTIME_CONNECTIONS_PER_PERSON: '2', SUBSCRIPTIONS_PER_PERSON: '2' }, 6))
 
 const newPerson = () => pair.svc.user({ abilities: ['read'] })
 

@@ -1,21 +1,20 @@
 import { once } from 'node:events'
 import { get, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { createChannel } from '../kit/realtime/replicas.ts'
 import { authorize, openSocket, subscribe } from '../kit/realtime/socket.ts'
-import { joinRoom, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
+import { joinRoom, startRooms } from '../kit/rooms/rooms.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
 const ORIGIN = 'https://app.example.org'
 
-let svc: RoomsApp
 let room: Awaited<ReturnType<typeof createChannel>>
+const svc = shareResource(() => startRooms({ REALTIME_CHANNELS_PER_CONNECTION: '3', CORS_ORIGINS: ORIGIN }))
 beforeAll(async () => {
-  svc = await startRooms({ REALTIME_CHANNELS_PER_CONNECTION: '3', CORS_ORIGINS: ORIGIN })
   room = await createChannel(svc)
   await joinRoom(svc, room.id, 'bob', 'viewer')
 })
-afterAll(() => svc[Symbol.asyncDispose]())
 
 type TestSocket = Awaited<ReturnType<typeof openSocket>>
 const tokenOf = (who: 'ada' | 'bob' | 'cyd') => svc.people[who].token

@@ -1,17 +1,14 @@
 import { subscribe as observe, unsubscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Position } from '../../routers/ports/change-streams.ts'
-import { startApp, type TestApp } from '../kit/app.ts'
+import { startApp } from '../kit/app.ts'
 import { openSocket, subscribe } from '../kit/realtime/socket.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
 const SLOW = { timeout: 60_000, interval: 10 }
 
-let svc: TestApp
-beforeAll(async () => {
-  svc = await startApp()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startApp)
 
 type TestSocket = Awaited<ReturnType<typeof openSocket>>
 
@@ -51,9 +48,9 @@ async function open(slug: string, stack: DisposableStack) {
     status: null,
   }
   let seq = 0
-  const publish = async () => {
+  const publish = async (record?: object) => {
     seq += 1
-    svc.services.changeBus.publish([{ ...change, seq }])
+    svc.services.changes.bus.publish([{ ...change, seq, record }])
     if (seq % 50 === 0) await new Promise(setImmediate)
     return seq
   }
@@ -89,6 +86,23 @@ test('a client that reads slowly misses what does not last, and nothing else', a
   expect(typingsOf(asleep)).toBe(1)
   expect(seqsOf(asleep)).toEqual(Array.from({ length: last }, (_, n) => n + 1))
   expect(asleep.closeCode()).toBeUndefined()
+})
+
+test('a client that reads slowly gets later changes without their rows', async () => {
+  using stack = new DisposableStack()
+  const { asleep, side, awake, publish } = await open('room-3', stack)
+  const carryingOf = ({ frames }: TestSocket) =>
+    frames.flatMap(({ event, data }) => (event === 'change' ? ['record' in (data as object)] : []))
+  asleep.ws.pause()
+  let last = 0
+  while (side.writableLength < 100_000) last = await publish({ id: '1' })
+
+  await publish({ id: '1' })
+  await expect.poll(() => carryingOf(awake), SLOW).toEqual(Array.from({ length: last + 1 }, () => true))
+  asleep.ws.resume()
+
+  await expect.poll(() => carryingOf(asleep).length, SLOW).toBe(last + 1)
+  expect([carryingOf(asleep).at(0), carryingOf(asleep).at(-1)]).toEqual([true, false])
 })
 
 test('a client that reads nothing is disconnected, and delays nobody else', async () => {

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { startApp, type TestApp } from '../kit/app.ts'
+import { expect, test, vi } from 'vitest'
+import { startApp } from '../kit/app.ts'
 import { authorize, openSocket, subscribe } from '../kit/realtime/socket.ts'
+import { shareResource } from '../kit/share-resource.ts'
 import { watchStatements } from '../kit/statements.ts'
 
 const PEOPLE = 30
@@ -10,11 +11,9 @@ const ROOMS = 20
 
 const statements = watchStatements()
 
-let svc: TestApp
-beforeAll(async () => {
-  svc = await startApp({ REALTIME_HANDSHAKES_PER_SECOND: '40', REALTIME_CONNECTIONS_PER_PERSON: '2' })
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(() =>
+  startApp({ REALTIME_HANDSHAKES_PER_SECOND: '40', REALTIME_CONNECTIONS_PER_PERSON: '2' }),
+)
 
 test('where everybody subscribes to all their rooms, a few statements per person suffice', async () => {
   const people = await Promise.all(Array.from({ length: PEOPLE }, () => svc.user({ abilities: ['read'] })))

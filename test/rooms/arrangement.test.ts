@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createRoom, type RoomPerson } from '../kit/rooms/messages.ts'
-import { type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
+import { startRooms } from '../kit/rooms/rooms.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: RoomsApp
-
-beforeAll(async () => {
-  svc = await startRooms()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startRooms)
 
 const marksOf = async (person: RoomPerson, room: string) => {
   const { isMuted, isArchived } = (await person.get(`/rooms/${room}`)).one.attributes

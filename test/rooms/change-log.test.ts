@@ -1,17 +1,14 @@
 // @module-tag debian
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import type { ChangeRecorder, Stream } from '../../routers/core/change-recorder.ts'
 import { withChangeLog } from '../../routers/core/changes.ts'
 import { createContext } from '../../routers/core/context.ts'
-import { startApp, type TestApp } from '../kit/app.ts'
+import { startApp } from '../kit/app.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: TestApp
-beforeAll(async () => {
-  svc = await startApp()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startApp)
 
 /** Runs work in a transaction on the host. */
 const change = <T>(work: (changes: ChangeRecorder) => Promise<T>) =>
@@ -30,7 +27,7 @@ const logOf = (stream: Stream) =>
 /** Returns the messages of the bus during the work. */
 async function publishedBy(work: () => Promise<unknown>): Promise<LoggedChange[]> {
   const published: LoggedChange[] = []
-  const stop = svc.services.changeBus.subscribe({
+  const stop = svc.services.changes.bus.subscribe({
     onChanges: (changes) => void published.push(...changes),
     onInterruption: () => {},
   })

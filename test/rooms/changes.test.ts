@@ -1,20 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { withChangeLog } from '../../routers/core/changes.ts'
 import { createContext } from '../../routers/core/context.ts'
-import { clientOf, type JsonApiApp, startJsonApi, toOne } from '../kit/json-api/client.ts'
+import { createApiClient, startJsonApi, toOne } from '../kit/json-api/client.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: JsonApiApp
-beforeAll(async () => {
-  svc = await startJsonApi()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startJsonApi)
 
 const PATH = '/users/me/actions/changes'
 
 /** A person whose stream no other test writes to. */
 async function newPerson() {
   const person = await svc.user({ abilities: ['read', 'write', 'user'] })
-  const client = clientOf(svc, person.token)
+  const client = createApiClient(svc, person.token)
   const read = (after?: unknown) => client.get(after === undefined ? PATH : `${PATH}?page[after]=${after}`)
   return { ...person, client, read, write: (count: number) => write(person.id, count) }
 }

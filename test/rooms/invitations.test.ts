@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { findInvitationsOfUser } from '../../entities/rooms/room.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
 import { createClient } from '../../facades/client/index.ts'
@@ -18,12 +18,9 @@ import {
   startRooms,
   withOwnPeople,
 } from '../kit/rooms/rooms.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let shared: RoomsApp
-beforeAll(async () => {
-  shared = await startRooms()
-})
-afterAll(() => shared[Symbol.asyncDispose]())
+const shared = shareResource(startRooms)
 
 /** Lists the people invited to a room. */
 const invitedTo = (svc: RoomsApp, ...rooms: string[]) =>

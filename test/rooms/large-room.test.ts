@@ -1,23 +1,22 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { findChanges, findPosition } from '../../entities/events/change-log.sql.ts'
 import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 import { createRoom } from '../kit/rooms/messages.ts'
+import { shareResource } from '../kit/share-resource.ts'
 import { watchStatements } from '../kit/statements.ts'
 
 const MESSAGES = 200_000
 const ROOMS = 200
 
-let svc: JsonApiApp
 const openRoom = (app: JsonApiApp) => createRoom(app, ['viewer'])
 let room: Awaited<ReturnType<typeof openRoom>>
 const statements = watchStatements()
 
+const svc = shareResource(() => startJsonApi({ DATABASE_POOL: '2' }))
 beforeAll(async () => {
-  svc = await startJsonApi({ DATABASE_POOL: '2' })
   room = await openRoom(svc)
   await fill()
 })
-afterAll(() => svc[Symbol.asyncDispose]())
 
 /** Adds one room with most of the messages, 199 more with the rest, all with the same people, and a change log of that length. */
 async function fill(): Promise<void> {

@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { idsOf, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { describe, expect, test } from 'vitest'
+import { createClient } from '../../facades/client/index.ts'
+import { idsOf, startJsonApi } from '../kit/json-api/client.ts'
 import { addMember, createPerson, createRoom, type RoomPerson } from '../kit/rooms/messages.ts'
 import { accept, invite } from '../kit/rooms/rooms.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: JsonApiApp
-
-beforeAll(async () => {
-  svc = await startJsonApi({ ROOM_MESSAGE_MAX_SIZE: '2000' })
-})
-
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(() => startJsonApi({ ROOM_MESSAGE_MAX_SIZE: '2000' }))
 
 describe('who has read a message', () => {
   const fields = 'fields[room-messages]=number,readBy'
@@ -175,5 +171,89 @@ describe('POST /rooms/{id}/actions/mark-read', () => {
     expect((await room.changes(room.admin, position)).changes).toMatchObject([{ kind: 'room-members.updated' }])
     const own = await room.viewer.get(`/users/me/actions/changes?page[after]=${begin}`)
     expect(own.meta['changes']).toMatchObject([{ kind: 'rooms.updated', subject: room.id }])
+  })
+})
+
+describe('rooms.markUnread', () => {
+  const unreadOf = async (by: RoomPerson, room: string) =>
+    (await by.get(`/rooms/${room}`)).one.attributes['unreadCount']
+  const markRead = (by: RoomPerson, room: string, upTo: string) => by.post(`/rooms/${room}/actions/mark-read`, { upTo })
+  const markUnread = (by: { token?: string }, id: string, from?: string) =>
+    createClient({ url: svc.url, ...(by.token && { token: by.token }) }).rooms.markUnread.mutate({
+      id,
+      ...(from && { from }),
+    })
+
+  test('moves the mark back to before a message, or before the last one of others', async () => {
+    const room = await createRoom(svc, ['editor'])
+    const sent = []
+    for (let n = 0; n < 4; n++) sent.push((await room.send()).one.id)
+    const own = (await room.send(room.editor)).one.id
+    await markRead(room.editor, room.id, own)
+
+    await markUnread(room.editor, room.id)
+    expect(await unreadOf(room.editor, room.id)).toBe(1)
+    await markUnread(room.editor, room.id, sent[1])
+    expect(await unreadOf(room.editor, room.id)).toBe(3)
+    await markUnread(room.editor, room.id, sent[3])
+    expect(await unreadOf(room.editor, room.id)).toBe(3)
+    await markUnread(room.editor, room.id, sent[0])
+    expect(await unreadOf(room.editor, room.id)).toBe(4)
+    expect(await unreadOf(room.admin, room.id)).toBe(1)
+    await markRead(room.editor, room.id, own)
+    expect(await unreadOf(room.editor, room.id)).toBe(0)
+  })
+
+  test('never moves the mark to before the beginning of the membership', async () => {
+    const room = await createRoom(svc)
+    const [first] = [await room.send(), await room.send()].map(({ one }) => one.id)
+    const late = await createPerson(svc)
+    await accept(late, (await invite(room.admin, room.id, late.id, 'viewer')).one.id)
+    const mark = () =>
+      svc.rows('select starts_after - up_to as back from room_read_marks where user_id = $1', [late.id])
+
+    await markUnread(late, room.id)
+    await markUnread(late, room.id, first)
+    expect(await mark()).toEqual([{ back: 0 }])
+
+    await markRead(late, room.id, (await room.send()).one.id)
+    await markUnread(late, room.id, first)
+    expect(await mark()).toEqual([{ back: 0 }])
+    expect(await unreadOf(late, room.id)).toBe(1)
+  })
+
+  test('is told to the room and to the other devices of the reader, once', async () => {
+    const room = await createRoom(svc, ['viewer'])
+    const { one } = await room.send()
+    await markRead(room.viewer, room.id, one.id)
+    const { position } = await room.changes(room.viewer)
+    const begin = (await room.viewer.get('/users/me/actions/changes')).meta['position']
+
+    for (let n = 0; n < 2; n++) await markUnread(room.viewer, room.id, one.id)
+
+    expect((await room.changes(room.admin, position)).changes).toMatchObject([{ kind: 'room-members.updated' }])
+    const own = await room.viewer.get(`/users/me/actions/changes?page[after]=${begin}`)
+    expect(own.meta['changes']).toMatchObject([{ kind: 'rooms.updated', subject: room.id }])
+  })
+
+  test('is refused to guests, outsiders and former members, and for messages elsewhere', async () => {
+    const room = await createRoom(svc, ['viewer'])
+    const { one } = await room.send()
+    const elsewhere = (await (await createRoom(svc)).send()).one.id
+    await markRead(room.viewer, room.id, one.id)
+    const marks = () => svc.rows('select user_id, up_to from room_read_marks where room_id = $1', [room.id])
+    const before = await marks()
+
+    await expect(markUnread(room.viewer, room.id, elsewhere)).rejects.toMatchObject({ status: 404 })
+    for (const by of [await createPerson(svc), svc.people.admin])
+      await expect(markUnread(by, room.id, one.id)).rejects.toMatchObject({ status: 404 })
+    await expect(markUnread({}, room.id, one.id)).rejects.toMatchObject({ status: 401 })
+    expect(await marks()).toEqual(before)
+
+    const [membership] = await svc.rows<{ id: number }>('select id from room_members where user_id = $1', [
+      room.viewer.id,
+    ])
+    await room.admin.delete(`/room-members/${membership?.id}`)
+    await expect(markUnread(room.viewer, room.id, one.id)).rejects.toMatchObject({ status: 404 })
   })
 })

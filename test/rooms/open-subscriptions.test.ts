@@ -1,25 +1,22 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { afterAll, beforeAll, expect, inject, onTestFinished, test, vi } from 'vitest'
+import { expect, inject, onTestFinished, test, vi } from 'vitest'
 import { withChangeLog } from '../../routers/core/changes.ts'
 import { createContext } from '../../routers/core/context.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser } from '../kit/browser.ts'
 import { APP_KEY } from '../kit/identity/sessions.ts'
-import { clientOf, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { createApiClient, startJsonApi } from '../kit/json-api/client.ts'
 import { waitForLocks } from '../kit/locks.ts'
 import { redisDatabaseUrl } from '../kit/parts/redis.ts'
 import { openClient } from '../kit/postgres-client.ts'
 import { createPerson, createRoom } from '../kit/rooms/messages.ts'
 import { RawSubscription } from '../kit/rooms/raw-subscription.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
 const redis = inject('redisUrl') ? { REDIS_URL: redisDatabaseUrl(7) } : {}
 
-let svc: JsonApiApp
-beforeAll(async () => {
-  svc = await startJsonApi({ DATABASE_POOL: '2', APP_KEY, ...redis })
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(() => startJsonApi({ DATABASE_POOL: '2', APP_KEY, ...redis }))
 
 /** Writes changes to the stream of a person in one transaction. */
 const write = ({ services }: TestApp, person: number, count: number) =>
@@ -68,7 +65,7 @@ test('a subscription whose buffer overflows ends, and its client resumes', async
 
 test('a client that reads nothing is hung up on', async () => {
   const person = await createPerson(svc)
-  const count = () => svc.services.subscriptions.count()
+  const count = () => svc.services.changes.subscriptions.count()
   await expect.poll(count).toBe(0)
   const socket = connect(Number(new URL(svc.url).port), '127.0.0.1').pause()
   socket.on('error', () => {})
@@ -84,9 +81,9 @@ test('a client that reads nothing is hung up on', async () => {
 
 test('a client that leaves while it is authenticated leaves no subscription', async () => {
   const person = await createPerson(svc)
-  const count = () => svc.services.subscriptions.count()
+  const count = () => svc.services.changes.subscriptions.count()
   await expect.poll(count).toBe(0)
-  const opening = vi.spyOn(svc.services.subscriptions, 'open')
+  const opening = vi.spyOn(svc.services.changes.subscriptions, 'open')
   onTestFinished(() => opening.mockRestore())
   await using client = await openClient(svc.env.DATABASE_URL)
   await client.query('begin')
@@ -138,7 +135,7 @@ test('a removal and a revocation on one replica end subscriptions on the other',
   )
   await Promise.all([
     room.send(),
-    clientOf(here, room.admin.token).delete(`/room-members/${membership?.id}`),
+    createApiClient(here, room.admin.token).delete(`/room-members/${membership?.id}`),
     room.send(),
   ])
   await here.host.tokens.revokeFor({ user: { id: room.editor.id }, tokenId: await tokenOf(here, room.editor.id) })

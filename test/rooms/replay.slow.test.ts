@@ -2,11 +2,11 @@
 
 import { randomUUID } from 'node:crypto'
 import type { AnyTRPCProcedure } from '@trpc/server'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { metaOf } from '../../routers/core/trpc.ts'
 import { appRouter } from '../../routers/index.ts'
 import { makePublicKey } from '../kit/identity/people.ts'
-import { clientOf, toOne } from '../kit/json-api/client.ts'
+import { createApiClient, toOne } from '../kit/json-api/client.ts'
 import { requestRoomAnswer, waitForAnswer } from '../kit/rooms/ai.ts'
 import { sendAttachments, upload } from '../kit/rooms/attachments.ts'
 import { followRooms, type RoomView, readView } from '../kit/rooms/follower.ts'
@@ -19,17 +19,13 @@ import {
   KEY,
   makeRoom,
   PROOF,
-  type RoomsApp,
   readMembership,
   rekeyRoom,
   startRooms,
 } from '../kit/rooms/rooms.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: RoomsApp
-beforeAll(async () => {
-  svc = await startRooms({ ROOMS_PER_PERSON: '1000', ALLOW_EXTERNAL_APPS_GROUPS_AI: 'true' })
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(() => startRooms({ ROOMS_PER_PERSON: '1000', ALLOW_EXTERNAL_APPS_GROUPS_AI: 'true' }))
 
 /** A room that `ada` administers, in which `bob` writes and `cyd` reads, with some messages; `dan` is invited to it. */
 async function makeWorld() {
@@ -165,7 +161,7 @@ const table: Record<string, Record<string, (world: World) => Answered>> = {
   'users.delete': {
     'the only administrator of a room is erased': async ({ room, member }) => {
       const lone = await svc.user({ abilities: ['read', 'write', 'user'] })
-      const client = clientOf(svc, lone.token)
+      const client = createApiClient(svc, lone.token)
       await accept(client, (await invite(svc.ada, room, lone.id, 'admin')).one.id)
       await svc.ada.delete(`/room-members/${await member('ada')}`)
       return svc.admin.delete(`/users/${lone.id}`)

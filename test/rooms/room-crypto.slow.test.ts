@@ -1,17 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import * as web from '../../facades/web/browser/crypto.ts'
 import { base } from '../kit/json-api/client.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { playRoomScenario, type RoomScenarioOptions } from '../kit/rooms/room-scenario.ts'
 import { type RoomsApp, startRooms, withOwnPeople } from '../kit/rooms/rooms.ts'
+import { shareResource } from '../kit/share-resource.ts'
+import { serveBrowserModules } from '../kit/web/browser-modules.ts'
 import { openPage } from '../kit/web/chromium.ts'
 import { derivePasskeyKey, invitation, loadKeyPairs, roomKey, salts } from '../kit/web/crypto.ts'
 
-let svc: RoomsApp
-beforeAll(async () => {
-  svc = await startRooms()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startRooms)
 
 /** Three people who meet in a room. */
 async function threePeople(): Promise<RoomScenarioOptions> {
@@ -71,6 +69,7 @@ describeWith('chromium')('in Chromium', () => {
     const given = await threePeople()
     await using chromium = await openPage(svc.url)
     await chromium.page.goto('/login')
+    await serveBrowserModules(chromium.page)
 
     // The function is text, as the test runner rewrites a dynamic import in code.
     const script = `import('/assets/crypto.js').then((web) => (${playRoomScenario})(web, ${JSON.stringify(given)}))`
@@ -80,6 +79,7 @@ describeWith('chromium')('in Chromium', () => {
   test('the test vectors of room keys and invitations hold in Chromium, too', async () => {
     await using chromium = await openPage(svc.url)
     await chromium.page.goto('/login')
+    await serveBrowserModules(chromium.page)
     const vectors = { roomKey, salts, invitation, sealedRoomKey }
 
     const script = `import('/assets/crypto.js').then((web) => (${openVectors})(web, ${JSON.stringify(vectors)}))`

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { buildFirstKeys, signIn } from '../kit/browser.ts'
 import { makePublicKey } from '../kit/identity/people.ts'
 import type { Client } from '../kit/json-api/client.ts'
@@ -20,12 +20,9 @@ import {
   WRAPPED,
   withOwnPeople,
 } from '../kit/rooms/rooms.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let shared: RoomsApp
-beforeAll(async () => {
-  shared = await startRooms()
-})
-afterAll(() => shared[Symbol.asyncDispose]())
+const shared = shareResource(startRooms)
 
 /** A room with an administrator, an editor and a viewer. */
 async function withRoom(svc: RoomsApp, attributes: object = {}) {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createClient } from '../../facades/client/index.ts'
 import {
   accept,
   invite,
@@ -48,6 +49,18 @@ describe('a membership', () => {
 
     expect(await joinRoom(svc, room, 'bob', 'viewer')).toBe(member)
     expect(await readMembership(svc, room, svc.people.bob.id)).toEqual({ id: member, role: 'viewer', state: 'member' })
+  })
+
+  test('a membership in a room is found by its person, and by nobody else', async () => {
+    const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd')
+    const room = await makeRoom(svc.ada)
+    const member = await joinRoom(svc, room, 'bob', 'editor')
+    await invite(svc.ada, room, svc.people.cyd.id, 'viewer')
+    const findOwn = (token: string) => createClient({ url: svc.url, token }).roomMembers.own.query({ room })
+
+    expect(await findOwn(svc.people.bob.token)).toMatchObject({ id: member, role: 'editor', state: 'member' })
+    for (const { token } of [svc.people.cyd, await svc.user({ role: 'admin' })])
+      await expect(findOwn(token)).rejects.toMatchObject({ code: 'not_found', status: 404 })
   })
 
   test('a membership of the last administrator ends or changes only after another is appointed', async () => {

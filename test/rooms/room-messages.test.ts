@@ -1,16 +1,11 @@
 // @module-tag debian
 
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { idsOf, type JsonApiApp, pointersOf, startJsonApi, toOne } from '../kit/json-api/client.ts'
+import { describe, expect, test } from 'vitest'
+import { idsOf, pointersOf, startJsonApi, toOne } from '../kit/json-api/client.ts'
 import { addMember, CIPHERTEXT, createPerson, createRoom } from '../kit/rooms/messages.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: JsonApiApp
-
-beforeAll(async () => {
-  svc = await startJsonApi({ ROOM_MESSAGE_MAX_SIZE: '2000' })
-})
-
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(() => startJsonApi({ ROOM_MESSAGE_MAX_SIZE: '2000' }))
 
 const numberOf = ({ one }: { one: { attributes: Record<string, unknown> } }) => one.attributes['number']
 

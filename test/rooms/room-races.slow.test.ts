@@ -1,19 +1,16 @@
 // @module-tag debian
 
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { cloneDatabase, runAdminStatement } from '../kit/database.ts'
 import { makePublicKey } from '../kit/identity/people.ts'
 import { toOne } from '../kit/json-api/client.ts'
 import { waitForLocks, whileChanging } from '../kit/locks.ts'
 import { openClient } from '../kit/postgres-client.ts'
 import { listStoredFiles, sendAttachments, upload } from '../kit/rooms/attachments.ts'
-import { createLink, invite, joinRoom, makeRoom, type RoomsApp, startRooms, withOwnPeople } from '../kit/rooms/rooms.ts'
+import { createLink, invite, joinRoom, makeRoom, startRooms, withOwnPeople } from '../kit/rooms/rooms.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let shared: RoomsApp
-beforeAll(async () => {
-  shared = await startRooms()
-})
-afterAll(() => shared[Symbol.asyncDispose]())
+const shared = shareResource(startRooms)
 
 test('somebody is erased although one of their rooms is deleted at the same moment', async () => {
   const svc = await withOwnPeople(shared, 'ada', 'dan')

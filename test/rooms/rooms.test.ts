@@ -1,16 +1,13 @@
 // @module-tag debian
 
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createClient } from '../../facades/client/index.ts'
 import { makePublicKey } from '../kit/identity/people.ts'
 import { base } from '../kit/json-api/client.ts'
-import { joinRoom, makeRoom, type RoomsApp, startRooms, withOwnPeople } from '../kit/rooms/rooms.ts'
+import { joinRoom, makeRoom, startRooms, withOwnPeople } from '../kit/rooms/rooms.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let shared: RoomsApp
-beforeAll(async () => {
-  shared = await startRooms()
-})
-afterAll(() => shared[Symbol.asyncDispose]())
+const shared = shareResource(startRooms)
 
 test('a room begins with its creator as administrator and the AI user as assistant', async () => {
   const svc = await withOwnPeople(shared, 'ada')
@@ -113,7 +110,7 @@ test('a room has a picture, which its administrators change and its members alon
 
   const first = await kept()
   expect((await svc.ada.delete(`/rooms/${room}`)).status).toBe(200)
-  await expect(svc.services.storage.get(first)).rejects.toThrow()
+  await expect(svc.services.files.storage.get(first)).rejects.toThrow()
 })
 
 test('a stranger who guesses a slug learns nothing about existing rooms', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, inject, test } from 'vitest'
 import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { clientOf, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { createApiClient, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 import { redisDatabaseUrl } from '../kit/parts/redis.ts'
 import { addMember, createRoom, type RoomPerson, sendRoomMessage } from '../kit/rooms/messages.ts'
 
@@ -21,7 +21,7 @@ async function startReplicas() {
 /** Returns the bus messages of a room after a number; earlier ones may still arrive. */
 function listen({ services }: TestApp, room: string, behind: number): LoggedChange[] {
   const logged: LoggedChange[] = []
-  services.changeBus.subscribe({
+  services.changes.bus.subscribe({
     onChanges: (changes) =>
       void logged.push(...changes.filter(({ stream, seq }) => stream === `room:${room}` && seq > behind)),
     onInterruption: () => {},
@@ -48,7 +48,7 @@ async function sendAll(by: RoomPerson, elsewhere: Pick<RoomPerson, 'create'>, ro
 
 async function joinBoth(svc: JsonApiApp, other: TestApp, room: string) {
   const person = await addMember(svc, room, 'editor')
-  return { person, elsewhere: clientOf(other, person.token) }
+  return { person, elsewhere: createApiClient(other, person.token) }
 }
 
 describe.skipIf(!inject('redisUrl'))('twenty people who write in one room by two replicas with repeats', () => {

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { withChangeLog } from '../../routers/core/changes.ts'
 import { createContext } from '../../routers/core/context.ts'
-import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { startJsonApi } from '../kit/json-api/client.ts'
 import { addMember, createPerson, createRoom, type RoomPerson } from '../kit/rooms/messages.ts'
 import { RawSubscription } from '../kit/rooms/raw-subscription.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: JsonApiApp
-beforeAll(async () => {
-  svc = await startJsonApi({ SUBSCRIPTIONS_HEARTBEAT: '1s', SUBSCRIPTIONS_PER_PERSON: '3' })
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(() => startJsonApi({ SUBSCRIPTIONS_HEARTBEAT: '1s', SUBSCRIPTIONS_PER_PERSON: '3' }))
 
 const followRoom = (person: { token?: string }, id: string, lastEventId?: string) =>
   RawSubscription.open({
@@ -30,7 +27,7 @@ const write = (stream: `user:${number}` | `room:${number}`, count: number) =>
 
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, n) => from + n)
 
-const noneLeft = () => expect.poll(() => svc.services.subscriptions.count(), { timeout: 60_000 }).toBe(0)
+const noneLeft = () => expect.poll(() => svc.services.changes.subscriptions.count(), { timeout: 60_000 }).toBe(0)
 
 describe('a subscription to changes', () => {
   test('tells from which position on it tells everything, then each change as it happens', async () => {
@@ -44,7 +41,14 @@ describe('a subscription to changes', () => {
     await following.untilSeq(seq)
     expect(following.messages).toEqual([
       { type: 'position', position },
-      { type: 'change', seq, kind: 'room-messages.created', subject: one.id, at: expect.stringMatching(/Z$/) },
+      {
+        type: 'change',
+        seq,
+        kind: 'room-messages.created',
+        subject: one.id,
+        at: expect.stringMatching(/Z$/),
+        record: expect.objectContaining({ id: one.id }),
+      },
     ])
     expect(following.ids).toEqual([position, `${position.split(':')[0]}:${seq}`])
     following.close()

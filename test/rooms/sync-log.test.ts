@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { expect, test } from 'vitest'
+import { startJsonApi } from '../kit/json-api/client.ts'
 import { createRoom } from '../kit/rooms/messages.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: JsonApiApp
-beforeAll(async () => {
-  svc = await startJsonApi({ SYNC_LOG: 'true' })
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(() => startJsonApi({ SYNC_LOG: 'true' }))
 
 test('with SYNC_LOG a mutation returns the positions that it wrote', async () => {
   const room = await createRoom(svc, ['editor'])

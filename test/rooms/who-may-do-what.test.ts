@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Client, clientOf, toOne } from '../kit/json-api/client.ts'
-import { accept, invite, KEY, type RoomsApp, startRooms } from '../kit/rooms/rooms.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { type Client, createApiClient, toOne } from '../kit/json-api/client.ts'
+import { accept, invite, KEY, startRooms } from '../kit/rooms/rooms.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
 const kinds = [
   'admin',
@@ -132,11 +133,10 @@ const actions: Record<string, (place: Place) => Promise<number>> = {
 /** A proof that belongs to no invitation. */
 const missing = async (client: Client, path: string) => (await client.get(`${path}/invitation-999999`)).status
 
-let svc: RoomsApp
 let callers: Record<Kind, { client: Client; user: number }>
 let others: number[]
+const svc = shareResource(() => startRooms({ ROOMS_PER_PERSON: '1000' }))
 beforeAll(async () => {
-  svc = await startRooms({ ROOMS_PER_PERSON: '1000' })
   const { ada, bob, cyd, dan, eve, admin } = svc.people
   const [fay, hal, newcomer] = [await svc.user(), await svc.user(), await svc.user()]
   const { token } = await svc.host.tokens.createFor({ user: { id: ada.id }, name: 'reads', abilities: ['read'] })
@@ -146,14 +146,16 @@ beforeAll(async () => {
     viewer: { client: svc.cyd, user: cyd.id },
     invited: { client: svc.dan, user: dan.id },
     removed: { client: svc.eve, user: eve.id },
-    stranger: { client: clientOf(svc, (await svc.user({ abilities: ['user', 'read', 'write'] })).token), user: 0 },
+    stranger: {
+      client: createApiClient(svc, (await svc.user({ abilities: ['user', 'read', 'write'] })).token),
+      user: 0,
+    },
     guest: { client: svc.guest, user: 0 },
-    reading: { client: clientOf(svc, token), user: ada.id },
+    reading: { client: createApiClient(svc, token), user: ada.id },
     installation: { client: svc.admin, user: admin.id },
   }
   others = [fay.id, hal.id, newcomer.id]
 })
-afterAll(() => svc[Symbol.asyncDispose]())
 
 /** Creates a room with one member of each role, a second administrator and a message of theirs. */
 async function placeFor(kind: Kind): Promise<Place> {

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startApp, type TestApp } from '../kit/app.ts'
+import { expect, test } from 'vitest'
+import { startApp } from '../kit/app.ts'
 import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import { runCommand } from '../kit/command-line.ts'
 import { RawSubscription } from '../kit/rooms/raw-subscription.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: TestApp
-beforeAll(async () => {
-  svc = await startApp()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startApp)
 
 async function signInAdministrator(username: string) {
   const person = await signIn(svc, username)

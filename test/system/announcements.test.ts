@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { decodeHTML } from 'entities'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, buildFirstKeys, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
@@ -231,7 +232,7 @@ describe('a forced announcement', () => {
     await mark(browser, 'report', id)
     expect([(await write()).status, (await sendQuestion()).status]).toEqual([201, 200])
     // Usage records are written after the response; the refused call has none.
-    await own.services.usageLedger.flush()
+    await own.services.ai.usageLedger.flush()
     expect(await own.rows('select id from usage_records where user_id = $1', [userId])).toHaveLength(1)
   })
 
@@ -295,6 +296,13 @@ describe('a forced announcement', () => {
   })
 })
 
+interface PageData {
+  policy?: { id: string; version: string; text: string }
+}
+
+/** Reads the data that the service has written into a page before the sign-in. */
+const readPageData = (page: string) => JSON.parse(decodeHTML(/data-page="([^"]*)"/.exec(page)?.[1] ?? '')) as PageData
+
 test('somebody who registers sees the policy, and their acceptance keeps its version', async () => {
   const view = await write('policy', { en_US: '# Rules\n\n<script>alert(1)</script>\n\n[CONFIRM](Yes)' })
   const id = await published('Policy', view, '--type', 'policy')
@@ -303,12 +311,16 @@ test('somebody who registers sees the policy, and their acceptance keeps its ver
   await browser.login('cleo')
   const page = await browser.send('GET', '/register')
   const { text } = await browser.send('GET', '/handshake')
-  const [, policy, version] = /data-policy="(\d+)" data-version="(\w{64})"/.exec(text) ?? []
+  const { policy } = readPageData(text)
+  const version = policy?.version
 
-  for (const shown of [page.text, text]) expect(shown).toContain('<h1>Rules</h1>')
-  expect(page.text).toContain('&lt;script&gt;')
-  expect(page.text).not.toContain('CONFIRM')
-  expect(Number(policy)).toBe(id)
+  expect(policy).toMatchObject({
+    id: String(id),
+    version: expect.stringMatching(/^\w{64}$/),
+    text: expect.stringContaining('# Rules'),
+  })
+  expect(readPageData(page.text).policy).toEqual(policy)
+  expect(page.text).not.toContain('<script>alert')
   const done = await browser.send('POST', '/handshake', { body: { ...buildFirstKeys(), policy: { id, version } } })
   expect(done.status).toBe(200)
   expect(

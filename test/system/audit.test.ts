@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { selfServicePaths } from '../../routers/core/audit.ts'
 import { AuditedCall } from '../../routers/core/audited-call.ts'
 import { runInTransaction } from '../../routers/core/changes.ts'
@@ -11,7 +11,8 @@ import { startApp } from '../kit/app.ts'
 import { addAccount, openBrowser, signIn } from '../kit/browser.ts'
 import { adaFlags, openHost } from '../kit/command-line.ts'
 import { cloneDatabase } from '../kit/database.ts'
-import { type JsonApiApp, startJsonApi, toMany } from '../kit/json-api/client.ts'
+import { startJsonApi, toMany } from '../kit/json-api/client.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
 interface Entry {
   seq: number
@@ -23,11 +24,9 @@ interface Entry {
   change: Record<string, unknown> | null
 }
 
-let svc: JsonApiApp
-beforeAll(async () => {
-  svc = await startJsonApi({ LOGIN_ATTEMPTS_PER_ACCOUNT: '1000', LOGIN_ATTEMPTS_PER_ADDRESS: '1000' })
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(() =>
+  startJsonApi({ LOGIN_ATTEMPTS_PER_ACCOUNT: '1000', LOGIN_ATTEMPTS_PER_ADDRESS: '1000' }),
+)
 
 /** Reads the log as an administrator. */
 async function listed(filters: object): Promise<Entry[]> {
@@ -61,7 +60,7 @@ describe('the audit log tells', () => {
         `select subject, change from audit_entries where outcome in ('login_failed', 'too_many_requests') order by seq`,
       )
 
-    await own.services.audit.flush()
+    await own.services.process.audit.flush()
 
     const entries = await rows()
     expect(new Set(entries.map(({ subject }) => subject))).toEqual(new Set([`user:${id}`]))
@@ -221,7 +220,7 @@ describe('the audit log tells', () => {
 
     const before = await readers()
     for (const act of ['aiModels.', 'aiProviders.', 'tokens.']) await listed({ act })
-    await svc.services.audit.flush()
+    await svc.services.process.audit.flush()
 
     expect(await readers()).toEqual(before)
     expect(before).toHaveLength(1)

@@ -1,14 +1,11 @@
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startApp, type TestApp } from '../kit/app.ts'
+import { expect, test } from 'vitest'
+import { startApp } from '../kit/app.ts'
 import { buildFirstKeys, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import { newName } from '../kit/identity/people.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: TestApp
-beforeAll(async () => {
-  svc = await startApp()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startApp)
 
 const path = '/api/svc/v1/connections/svc'
 

@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { startApp, type TestApp } from '../kit/app.ts'
+import { expect, test, vi } from 'vitest'
+import { startApp } from '../kit/app.ts'
 import { addAccount, openBrowser, PASSWORD, signIn } from '../kit/browser.ts'
 import { runCommand } from '../kit/command-line.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: TestApp
-
-beforeAll(async () => {
-  svc = await startApp({ DEPRECATION_SUNSET: '2031-05-06' })
-})
-
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(() => startApp({ DEPRECATION_SUNSET: '2031-05-06' }))
 
 const readHeaders = ({ headers }: { headers: Headers }) =>
   ['deprecation', 'sunset', 'link'].map((name) => headers.get(name))

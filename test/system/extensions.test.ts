@@ -135,7 +135,7 @@ async function prepare(behave: Behaviour, model = 'mock-1') {
     told: () =>
       upstream.requests.at(-1)?.body.messages.flatMap(({ role, content }) => (role === 'tool' ? content : [])) ?? [],
     async records() {
-      await svc.services.usageLedger.flush()
+      await svc.services.ai.usageLedger.flush()
       const text =
         'select outcome, input_tokens as input, output_tokens as output from usage_records where user_id = $1'
       return svc.rows(text, [id])

@@ -1,16 +1,13 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createHealthTimer } from '../../server/ops/health-checks.ts'
-import { startApp, type TestApp } from '../kit/app.ts'
+import { startApp } from '../kit/app.ts'
 import { checkNames, createTemporaryFolder, deepChecks, failedMarker, getHealth, markerPath } from '../kit/health.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
 /** Starts a service that runs the full check every third time. */
-let svc: TestApp
-beforeAll(async () => {
-  svc = await startApp({ HEALTH_DEEP_EVERY: '3' })
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(() => startApp({ HEALTH_DEEP_EVERY: '3' }))
 
 test.for(['', '{', 'null', '{"failed":"perhaps","quickChecks":1}', '{"failed":false,"quickChecks":-4}', '\u0000'])(
   'the marker of the health timer counts as absent when it says %j',

@@ -27,7 +27,7 @@ test('GET /health runs the full check every tenth time', async () => {
 test('GET /health runs four deep checks in forty probes', async () => {
   await using svc = await startApp()
   const seen: string[][] = []
-  svc.services.hooks.on('health-check', ({ results }) => void seen.push([...results.keys()]))
+  svc.services.process.hooks.on('health-check', ({ results }) => void seen.push([...results.keys()]))
 
   for (let probe = 1; probe <= 40; probe++) await getHealth(svc)
 
@@ -76,11 +76,11 @@ test('GET /health is kept by nobody on the way', async () => {
 
 const ok = { status: 'ok', message: 'Fine.' } as const
 
-type Check = Parameters<typeof deepSvc.services.hooks.on<'health-check'>>[1]
+type Check = Parameters<typeof deepSvc.services.process.hooks.on<'health-check'>>[1]
 
 /** Adds a check to every deep check until the test ends. */
 function addCheck(check: Check) {
-  const stop = deepSvc.services.hooks.on('health-check', check)
+  const stop = deepSvc.services.process.hooks.on('health-check', check)
   onTestFinished(stop)
   return stop
 }
@@ -114,7 +114,10 @@ test('custom checks see the results before them, and overwrite by name', async (
 test('custom checks that fail make the next request deep, until one succeeds', async () => {
   await using svc = await startApp({ HEALTH_DEEP_EVERY: '2' })
   let status: 'ok' | 'error' = 'error'
-  svc.services.hooks.on('health-check', ({ results }) => void results.set('queue', { name: 'queue', ...ok, status }))
+  svc.services.process.hooks.on(
+    'health-check',
+    ({ results }) => void results.set('queue', { name: 'queue', ...ok, status }),
+  )
 
   const before = [await getHealth(svc), await getHealth(svc), await getHealth(svc)]
   status = 'ok'
@@ -187,19 +190,21 @@ test('readiness and the deep check tell of a database that only reads', async ()
   await runAdminStatement(`alter database ${database} set default_transaction_read_only = on`)
   await runAdminStatement(endSessions)
 
+  const message = 'The database is read-only.'
+  // A connection whose session has ended may still be taken for open.
+  await expect.poll(async () => (await getHealth(svc)).checks.map((check) => check.message)).toContain(message)
   const report = await getHealth(svc)
   const ready = await svc.send('GET', '/health/ready')
   await runAdminStatement(`alter database ${database} reset default_transaction_read_only`)
   await runAdminStatement(endSessions)
 
-  const message = 'The database is read-only.'
   expect([report.code, checkNames(report)]).toEqual([503, deepChecks])
   expect(report.checks.filter(({ status }) => status === 'error')).toEqual([
     { name: 'database', status: 'error', message },
   ])
   expect([ready.status, await ready.json()]).toEqual([503, { status: 'unavailable', message }])
+  await expect.poll(async () => (await getHealth(svc)).status).toBe('healthy')
   expect((await svc.send('GET', '/health/ready')).status).toBe(200)
-  expect((await getHealth(svc)).status).toBe('healthy')
 })
 
 test.for([

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startApp, type TestApp } from '../kit/app.ts'
+import { describe, expect, test } from 'vitest'
+import { startApp } from '../kit/app.ts'
 import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { newName } from '../kit/identity/people.ts'
 import { whileEndingSessions } from '../kit/locks.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: TestApp
-beforeAll(async () => {
-  svc = await startApp()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startApp)
 
 const change = (browser: TestBrowser, inputLang: unknown) =>
   browser.send('POST', '/req/changeLanguage', { body: { inputLang } })

@@ -1,12 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startApp, type TestApp } from '../kit/app.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { startApp } from '../kit/app.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
 const ORIGIN = 'https://chat.example.org'
-let svc: TestApp
 let documented: [path: string, methods: string[]][]
 
+const svc = shareResource(() => startApp({ CORS_ORIGINS: ORIGIN }))
 beforeAll(async () => {
-  svc = await startApp({ CORS_ORIGINS: ORIGIN })
   const { paths } = (await (await svc.send('GET', '/api/svc/v1/openapi.json')).json()) as {
     paths: Record<string, object>
   }
@@ -17,7 +17,6 @@ beforeAll(async () => {
       .map((name) => name.toUpperCase()),
   ])
 })
-afterAll(() => svc[Symbol.asyncDispose]())
 
 const allowed = ({ headers }: Response) => headers.get('allow')?.split(', ') ?? []
 

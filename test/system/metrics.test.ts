@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { createMetrics, sampleMetrics } from '../../server/ops/metrics.ts'
 import { limited } from '../kit/ai/limited-service.ts'
@@ -17,14 +17,13 @@ import { startApp, type TestApp, type TestUser } from '../kit/app.ts'
 import { runCommand } from '../kit/command-line.ts'
 import { createTemporaryFolder } from '../kit/health.ts'
 import { root } from '../kit/service-process.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: TestApp
 let operator: TestUser
+const svc = shareResource(() => startApp({ METRICS_PORT: '0' }))
 beforeAll(async () => {
-  svc = await startApp({ METRICS_PORT: '0' })
   operator = await svc.user({ role: 'admin', abilities: ['metrics', 'ai'] })
 })
-afterAll(() => svc[Symbol.asyncDispose]())
 
 const read = async () => (await svc.send('GET', '/metrics', { token: operator.token })).text()
 
@@ -112,7 +111,7 @@ test('10,000 models, providers, limits and people make few series', async () => 
 describe('what the database and the disk are asked for now and then', () => {
   const sample = (app: TestApp) =>
     app.periodicTasks.find(({ name }) => name === 'sample of metrics')?.run(AbortSignal.timeout(30_000))
-  const render = (app: TestApp) => app.services.metrics.render()
+  const render = (app: TestApp) => app.services.process.metrics.render()
 
   test('jobs by their state, free bytes, and what calls under way reserve of limits', async () => {
     const limits = [
@@ -188,7 +187,7 @@ test('a request that a provider is sent again is counted', async () => {
 
   expect((await app.send('POST', '/api/ai-req', { token, body: buildQuestion() })).status).toBe(200)
 
-  expect(await app.services.metrics.render()).toMatch(/^svc_retries_total\{provider="local"\} 1$/m)
+  expect(await app.services.process.metrics.render()).toMatch(/^svc_retries_total\{provider="local"\} 1$/m)
 })
 
 describe('the files for operators', () => {

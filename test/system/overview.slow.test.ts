@@ -1,18 +1,15 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startApp, type TestApp } from '../kit/app.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { startApp } from '../kit/app.ts'
 import { startOwnRedis } from '../kit/parts/redis.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { startPair } from '../kit/realtime/replicas.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
 const SLOW = { timeout: 60_000 }
 
-let svc: TestApp
-beforeAll(async () => {
-  svc = await startApp()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startApp)
 beforeEach(() => svc.rows('delete from usage_records'))
 
 interface Calls {

@@ -1,16 +1,13 @@
 import { glob, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { appRouter } from '../../routers/index.ts'
 import { builtInLabels } from '../../routers/system/labels/index.ts'
-import { type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
+import { startJsonApi } from '../kit/json-api/client.ts'
+import { shareResource } from '../kit/share-resource.ts'
 
-let svc: JsonApiApp
-beforeAll(async () => {
-  svc = await startJsonApi()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startJsonApi)
 
 async function folderWith(files: Record<string, string>) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-labels-'))
@@ -40,6 +37,19 @@ test('labels are there in both languages, none of them empty', () => {
   // The placeholders and tags are the same in both languages.
   const places = (text: string | undefined) => [...(text?.match(/:[a-z]\w*|<\/?\w+>/gi) ?? [])].sort()
   for (const key of Object.keys(english)) expect([key, places(german[key])]).toEqual([key, places(english[key])])
+})
+
+/** The words that the glossary in `routers/system/README.md` replaces. */
+const replacedWords = {
+  en_US: /\bpasskeys?\b|\bconversations?\b|\bnotices?\b|\banew\b|\bput aside\b|\btold first\b|[«»]|\.{3}/i,
+  de_DE:
+    /[Pp]asskey|[Uu]nterhaltung|[Gg]espräch|(?<!des |dieses |eines )\bTokens\b|Grenze|[Vv]erbundene Apps?|[Bb]eiseite|\bHinweise?n?\b|\bNutzern?\b|Administrator|[«»]|\.{3}/,
+}
+
+test.for(['en_US', 'de_DE'] as const)('labels in %s use the words of the glossary', (locale) => {
+  const texts = Object.entries(builtInLabels[locale]).map(([key, text]) => [key, text.replace(/:[a-z]+\b/g, '')])
+
+  expect(texts.filter(([, text = '']) => replacedWords[locale].test(text))).toEqual([])
 })
 
 test('labels are there for every key that the pages and the routers name', async () => {

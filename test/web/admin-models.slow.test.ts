@@ -1,15 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { describeAdminInputs } from '../../facades/web/admin-inputs.ts'
 import { startProvider, writeConfig } from '../kit/ai/provider.ts'
-import { startApp, type TestApp } from '../kit/app.ts'
+import { startApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
+import { shareResource } from '../kit/share-resource.ts'
 import { expectFitting, openAdmin, showAdmin, waitForAdmin } from '../kit/web/admin.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
 
-let svc: TestApp
-beforeAll(async () => {
-  svc = await startApp({})
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(() => startApp({}))
 
 describeWith('chromium')('models in the administration', () => {
   test('five hundred models are searched, chosen and ordered in pages of fifty', async () => {
@@ -21,7 +19,7 @@ describeWith('chromium')('models in the administration', () => {
     )
     await using admin = await openAdmin(own, 'adam', { path: 'models' })
     const { page, complaints } = admin
-    const rows = page.locator('.records-table tbody tr')
+    const rows = page.getByRole('table', { name: 'Models' }).locator('tbody tr')
     await expect.poll(() => rows.count()).toBe(50)
     await page.getByText('501 entries').waitFor()
     await page.getByLabel('State').selectOption('off')
@@ -75,7 +73,7 @@ describeWith('chromium')('models in the administration', () => {
     await waitForAdmin(page)
 
     await page.getByRole('button', { name: 'Prices' }).click()
-    await dialog.getByLabel('By tokens').check()
+    await dialog.getByLabel('By number of tokens').check()
     await dialog.getByRole('spinbutton', { name: 'Input', exact: true }).fill('0.5')
     await dialog.getByRole('spinbutton', { name: 'Output' }).fill('1.5')
     await dialog.getByRole('button', { name: 'Add step' }).click()
@@ -140,7 +138,7 @@ describeWith('chromium')('models in the administration', () => {
       await fetch('/trpc/aiModels.update', { method: 'POST', headers, body: JSON.stringify({ id, label: 'Other' }) })
     }, page.url().split('/').at(-1))
     // The page behind the dialog shows the change, which the dialog does not know.
-    await page.locator('.admin-part h2', { hasText: 'Other' }).waitFor()
+    await page.locator('main h2', { hasText: 'Other' }).waitFor()
     await page.getByRole('dialog').getByLabel('Input tokens at most').fill('100')
     await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
     await page.getByRole('dialog').getByRole('alert').waitFor()
@@ -186,6 +184,58 @@ describeWith('chromium')('models in the administration', () => {
     }
   })
 
+  test('every writable attribute of models and providers is in a form', async () => {
+    await using admin = await openAdmin(svc, 'fiona', { path: 'models' })
+    const { page } = admin
+    const dialog = page.getByRole('dialog')
+    const listMembers = async (buttons: string[]) => {
+      const members: string[] = []
+      for (const name of buttons) {
+        await page.getByRole('button', { name, exact: true }).click()
+        await dialog.waitFor()
+        const shown = await dialog.locator('input[name=shown]').all()
+        members.push(...(await Promise.all(shown.map((field) => field.inputValue()))))
+        await page.keyboard.press('Escape')
+        await dialog.waitFor({ state: 'detached' })
+      }
+      return members
+    }
+    const inputs = describeAdminInputs()
+    const omit = (path: string, names: string[]) =>
+      Object.keys(inputs[path] ?? {}).filter((name) => ![...names, 'id', 'ifVersion'].includes(name))
+
+    await page.getByRole('link', { name: 'Demo (not an AI)' }).click()
+    const ofModel = await listMembers(['Edit', 'Who may use it', 'Parameters'])
+    await page.getByRole('link', { name: 'Demo', exact: true }).click()
+    await page.getByRole('button', { name: 'Set key' }).waitFor()
+    const ofProvider = await listMembers(['Edit'])
+
+    // Prices, tools, servers and the switch have controls of their own, and a model stays with its provider.
+    expect(ofModel.sort()).toEqual(omit('aiModels.update', ['active', 'pricing', 'provider', 'tools']).sort())
+    expect(ofProvider.sort()).toEqual(omit('aiProviders.update', ['active', 'servers']).sort())
+  })
+
+  test('an attribute without a label shows its name and its declared description', async () => {
+    await using admin = await openAdmin(svc, 'gerda', { path: 'models', locale: 'de-DE' })
+    const { page } = admin
+    await page.route('**/assets/labels/*', async (route) => {
+      const response = await route.fetch()
+      const { 'app.field.position': _, ...labels } = (await response.json()) as Record<string, string>
+      await route.fulfill({ response, json: labels })
+    })
+    await showAdmin(page, 'models')
+    await page.getByRole('link', { name: 'Demo (not an AI)' }).click()
+    await page.getByRole('button', { name: 'Bearbeiten', exact: true }).click()
+    const field = page.getByRole('dialog').getByRole('spinbutton', { name: 'Position' })
+    await field.waitFor()
+
+    expect(await field.evaluate((element) => element.closest('[lang]')?.getAttribute('lang'))).toBe('en')
+    await page
+      .getByRole('dialog')
+      .getByText(/^The position in lists of models/)
+      .waitFor()
+  })
+
   test('values owned by the file show their line and are read-only', async () => {
     await using provider = await startProvider()
     await using config = await writeConfig(provider.url)
@@ -201,14 +251,14 @@ describeWith('chromium')('models in the administration', () => {
     const { page, complaints } = admin
     const dialog = page.getByRole('dialog')
     await page.getByRole('link', { name: 'Llama', exact: true }).click()
-    await page.getByText(/line \d+: changed and removed there/).waitFor()
+    await page.getByText(/line \d+: change or remove it there/).waitFor()
     await expectFitting(page, 'model-of-file')
     expect(await page.getByRole('button', { name: 'Remove' }).count()).toBe(0)
     expect(await page.getByRole('button', { name: /Edit text/ }).count()).toBe(0)
 
     await page.getByRole('button', { name: 'Who may use it' }).click()
     await dialog
-      .getByText(/Set in line \d+ of the file/)
+      .getByText(/Line \d+ of the file sets this/)
       .first()
       .waitFor()
     expect(await dialog.getByLabel('Groups').isDisabled()).toBe(true)
@@ -224,10 +274,10 @@ describeWith('chromium')('models in the administration', () => {
     ])
 
     await showAdmin(page, 'tasks')
-    await page.getByText(/Set in line \d+ of the file/).waitFor()
+    await page.getByText(/Line \d+ of the file sets this/).waitFor()
     await showAdmin(page, 'providers')
     await page.getByRole('link', { name: 'House' }).click()
-    await page.getByText(/line \d+: changed and removed there/).waitFor()
+    await page.getByText(/line \d+: change or remove it there/).waitFor()
     await page.getByRole('button', { name: 'Edit', exact: true }).click()
     expect(await dialog.getByLabel('Address').isDisabled()).toBe(true)
     await page.keyboard.press('Escape')

@@ -42,10 +42,33 @@ describeWith('chromium')('operation in the administration', () => {
     await showAdmin(page, 'overview')
     await page.getByText('All is well').waitFor()
     await page.getByText('Nothing waits for a decision.').waitFor()
-    await page.getByRole('img', { name: 'Tokens in the last 30 days, by day: 24,000 in all' }).waitFor()
-    await page.getByRole('img', { name: /^Cost in the last 30 days, by day: €/ }).waitFor()
-    await page.getByText('As a table').click()
+    await page.getByRole('img', { name: 'Tokens per day in the last 30 days, 24,000 in total' }).waitFor()
+    await page.getByRole('img', { name: /^Cost per day in the last 30 days, €/ }).waitFor()
+    await page.getByText('Show as a table').click()
+    const cells = await page.getByRole('table', { name: 'Last 30 days' }).locator('tbody td').all()
+    const alignments = cells.map((cell) =>
+      cell.evaluate((it) => it.ownerDocument.defaultView?.getComputedStyle(it).textAlign),
+    )
+    expect(await Promise.all(alignments)).toEqual(['start', 'end', 'end', 'end'])
     await expectFitting(page, 'overview')
+  })
+
+  test('the sections stand in three topics, below the overview, on a narrow screen as well', async () => {
+    await using admin = await openAdmin(svc, 'dora', { path: 'audit', viewport: { width: 390, height: 844 } })
+    const { page } = admin
+
+    await page.getByRole('main').getByRole('button', { name: 'Admin' }).click()
+
+    const list = page.getByRole('navigation', { name: 'Admin' })
+    await list.getByRole('link', { name: 'Overview' }).waitFor()
+    const topics = list.getByRole('region')
+    expect(await topics.getByRole('heading').allTextContents()).toEqual([
+      'People and access',
+      'Models and tools',
+      'Operation',
+    ])
+    expect(await topics.getByRole('link').count()).toBe(13)
+    await expectAccessible(page)
   })
 
   test('a limit is simulated, set, shown with its use, topped up and removed', async () => {
@@ -66,7 +89,7 @@ describeWith('chromium')('operation in the administration', () => {
     expect(await svc.host.limits.list()).toMatchObject([{ name: 'small', target: 'group:nobody-yet' }])
     await page.getByRole('button', { name: 'Edit' }).click()
     await dialog.getByRole('textbox', { name: 'For' }).fill('user')
-    await dialog.getByLabel('Begin at 0 now').check()
+    await dialog.getByLabel('Counts').selectOption('now')
     await dialog.getByRole('button', { name: 'Simulate' }).click()
     await dialog.getByText(/recorded requests it would have refused/).waitFor()
     await expectFitting(page, 'limit-dialog')
@@ -76,7 +99,7 @@ describeWith('chromium')('operation in the administration', () => {
     await page.getByRole('button', { name: 'Remove' }).first().click()
     await dialog.getByText('what was counted for it is lost').waitFor()
     await dialog.getByRole('button', { name: 'Remove' }).click()
-    await page.getByText('No limit fits this choice.').waitFor()
+    await page.getByText('No limit matches this choice.').waitFor()
 
     await svc.host.limits.set({ name: 'house', for: 'installation', cap: 100, unit: 'tokens', per: 'day' })
     await showAdmin(page, 'limits')
@@ -105,7 +128,7 @@ describeWith('chromium')('operation in the administration', () => {
     )
     await svc.rows("update usage_limits set from_file = true where name = 'each'")
     await showAdmin(page, 'limits')
-    await page.getByText('From the file of LIMITS').first().waitFor()
+    await page.getByText('It comes from the file of LIMITS').first().waitFor()
     await showAdmin(page, `people/${admin.id}`)
     await page.getByRole('table', { name: 'Limits' }).getByText('house').waitFor()
     await showAdmin(page, 'limits')
@@ -120,7 +143,7 @@ describeWith('chromium')('operation in the administration', () => {
     await addUsage(admin.id)
     await showAdmin(page, 'usage?by=user')
     await page.getByRole('cell', { name: 'carl' }).waitFor()
-    await page.getByLabel('By').selectOption('model')
+    await page.getByLabel('Group by').selectOption('model')
     await page.getByRole('cell', { name: 'demo' }).waitFor()
     const [file] = await Promise.all([
       page.waitForEvent('download'),
@@ -160,13 +183,13 @@ describeWith('chromium')('operation in the administration', () => {
     await credential.waitFor()
     const first = await credential.textContent()
     await page.getByRole('button', { name: 'New credential' }).click()
-    await dialog.getByText('The one before is lost at once').waitFor()
+    await dialog.getByText('The old credential stops working at once').waitFor()
     await dialog.getByRole('button', { name: 'New credential' }).click()
     await expect.poll(() => credential.textContent()).not.toBe(first)
     await expectFitting(page, 'apps')
     await page.getByRole('button', { name: 'Remove' }).click()
     await dialog.getByRole('button', { name: 'Remove' }).click()
-    await page.getByText('No app fits this choice.').waitFor()
+    await page.getByText('No app matches this choice.').waitFor()
   })
 
   test('an announcement is published, and shown with how many have accepted it', async () => {
@@ -243,13 +266,13 @@ describeWith('chromium')('operation in the administration', () => {
     await dialog.getByLabel('Address').fill(server.url)
     await dialog.getByRole('button', { name: 'Add', exact: true }).click()
     await dialog.waitFor({ state: 'detached' })
-    await page.getByRole('button', { name: 'Read tools' }).click()
+    await page.getByRole('button', { name: 'Read the tools' }).click()
     await page.getByText('foe_echo').waitFor()
     await page.getByRole('button', { name: 'Approve' }).click()
-    await dialog.getByText('Nothing was approved yet.').waitFor()
+    await dialog.getByText('Nothing is approved yet.').waitFor()
     await dialog.getByRole('button', { name: 'Approve' }).click()
     await dialog.waitFor({ state: 'detached' })
-    await page.locator('.records-table .state', { hasText: 'Approved' }).waitFor()
+    await page.getByRole('table', { name: 'Tools' }).getByText('Approved', { exact: true }).waitFor()
 
     await page.getByRole('button', { name: 'Try' }).click()
     await dialog.getByLabel('Input (JSON)').fill('{"text": "Hello"')
@@ -270,8 +293,8 @@ describeWith('chromium')('operation in the administration', () => {
     await dialog.getByRole('button', { name: 'Cancel' }).click()
 
     server.tools = [buildTool('echo', { description: 'Sends everything away.' })]
-    await page.getByRole('button', { name: 'Read tools' }).click()
-    await page.locator('.records-table .state', { hasText: 'Changed since approval' }).waitFor()
+    await page.getByRole('button', { name: 'Read the tools' }).click()
+    await page.getByRole('table', { name: 'Tools' }).getByText('Changed since approval').waitFor()
     await page.getByRole('button', { name: 'Approve' }).click()
     await dialog
       .getByRole('region', { name: 'Offered now' })
@@ -318,29 +341,29 @@ describeWith('chromium')('operation in the administration', () => {
       [`user:${admin.id}`, `user:${other}`],
     )
     await showAdmin(page, `audit?actor=${encodeURIComponent(`user:${admin.id}`)}`)
-    const sentences = page.locator('.audit-sentence')
+    const sentences = page.locator('td:nth-child(2) span')
     const who = `The grace (u-${admin.id})`
 
     const english = await sentences.allTextContents()
     expect(english).toEqual(
       expect.arrayContaining([
-        `${who} changed the price of demo (Model ${model?.id}) from €1.00 / €2.00 to €2.00 / €4.00`,
-        `${who} changed the role of The hopper (u-${other}) from Person to Administrator`,
-        `${who} changed the key of Provider 99999`,
+        `${who} changed demo (Model ${model?.id}): price from €1.00 / €2.00 to €2.00 / €4.00`,
+        `${who} changed The hopper (u-${other}): role from Person to Administrator`,
+        `${who} changed Provider 99999: key`,
         `${who} called extension.brew on The hopper (u-${other})`,
         `${who} was refused admin.setRole on The hopper (u-${other}) (Sign-in too long ago)`,
       ]),
     )
-    await page.locator('.column-outcome').getByTitle('fresh_login_needed').getByText('Sign-in too long ago').waitFor()
+    await page.getByTitle('fresh_login_needed').getByText('Sign-in too long ago').waitFor()
     await expectFitting(page, 'audit')
-    await page.getByLabel('Act', { exact: true }).selectOption({ label: 'Models' })
+    await page.getByLabel('Action', { exact: true }).selectOption({ label: 'Models' })
     await expect.poll(() => sentences.count()).toBe(1)
     await sentences.getByRole('link', { name: /^demo/ }).click()
     await page.waitForURL(`**/admin/models/${model?.id}`)
 
     await using german = await openAdmin(svc, 'lise', { path: 'audit?act=aiModels.update', locale: 'de-DE' })
     await german.page
-      .locator('.audit-sentence', { hasText: `${who} hat den Preis von demo (Modell ${model?.id}) von` })
+      .locator('td:nth-child(2) span', { hasText: `${who} hat demo (Modell ${model?.id}) geändert: Preis von` })
       .waitFor()
     await expectFitting(german.page, 'audit-de')
     await showAdmin(german.page, `audit?actor=${encodeURIComponent(`user:${admin.id}`)}`)
@@ -362,10 +385,10 @@ describeWith('chromium')('operation in the administration', () => {
 
     const follow = async (name: RegExp) => {
       await showAdmin(page, `audit?actor=${encodeURIComponent(actor)}`)
-      await page.locator('.audit-sentence').getByRole('link', { name }).click()
+      await page.getByRole('table').getByRole('link', { name }).click()
       await page.waitForURL((url) => !url.pathname.endsWith('/audit'))
-      await page.locator('.records-table tbody tr').first().waitFor()
-      return page.locator('.records-table tbody tr strong').allTextContents()
+      await page.locator('main tbody tr').first().waitFor()
+      return page.locator('main tbody tr strong').allTextContents()
     }
     expect(await follow(/Portal/)).toEqual(['Portal'])
     expect(await follow(/2026/)).toEqual(['2026'])
@@ -397,9 +420,9 @@ describeWith('chromium')('operation in the administration', () => {
       .first()
       .waitFor()
     await page.getByText('No file would be deleted.').waitFor()
-    await page.getByLabel('If files were kept').fill('24')
+    await page.getByLabel('Months for which files would be kept').fill('24')
     await page.getByRole('button', { name: 'Preview' }).click()
-    await page.getByRole('table', { name: 'Past their time' }).waitFor()
+    await page.getByRole('table', { name: 'Past their retention' }).waitFor()
     await expectFitting(page, 'storage')
     await svc.rows('delete from attachments')
   })
@@ -422,8 +445,8 @@ describeWith('chromium')('operation in the administration', () => {
     await expectAccessible(page)
     await page.getByRole('button', { name: 'Close' }).click()
     await fill()
-    await dialog.getByRole('button', { name: 'End' }).click()
-    await page.getByRole('dialog', { name: 'End' }).getByRole('button', { name: 'End' }).click()
+    await dialog.getByRole('button', { name: 'Withdraw' }).click()
+    await page.getByRole('dialog', { name: 'Withdraw' }).getByRole('button', { name: 'Withdraw' }).click()
     await expect.poll(() => page.getByText('Open invitations').count()).toBe(0)
   })
 
@@ -433,14 +456,14 @@ describeWith('chromium')('operation in the administration', () => {
     const { id } = await addAccount(svc, 'iris')
     await svc.changeCatalogue("update ai_models set groups = '{staff}' where model_id = 'demo'")
     await showAdmin(page, `people/${id}`)
-    await page.getByRole('button', { name: 'Explain' }).click()
+    await page.getByRole('button', { name: 'Find out' }).click()
     await page.getByRole('status').getByText('No', { exact: true }).first().waitFor()
-    await page.getByText('It is only for people in: staff.').first().waitFor()
+    await page.getByText('Only people in these groups may use it: staff.').first().waitFor()
     await expectAccessible(page)
 
     await using german = await openAdmin(svc, 'ilse', { path: `people/${id}`, locale: 'de-DE' })
-    await german.page.getByRole('button', { name: 'Erklären' }).click()
-    await german.page.getByText('Es ist nur für Personen in: staff.').first().waitFor()
+    await german.page.getByRole('button', { name: 'Herausfinden' }).click()
+    await german.page.getByText('Nur Personen in diesen Gruppen dürfen es benutzen: staff.').first().waitFor()
     await svc.changeCatalogue("update ai_models set groups = '{}' where model_id = 'demo'")
   })
 
@@ -450,7 +473,7 @@ describeWith('chromium')('operation in the administration', () => {
     const { promise: wait, resolve: release } = Promise.withResolvers<void>()
     await showAdmin(page, `people/${admin.id}`)
     await page.route(/models[./]explain/, (route) => wait.then(() => route.continue()))
-    await page.getByRole('button', { name: 'Explain' }).click()
+    await page.getByRole('button', { name: 'Find out' }).click()
     await page.getByRole('button', { name: 'Working …', disabled: true }).click({ force: true })
     release()
     await page
@@ -458,7 +481,7 @@ describeWith('chromium')('operation in the administration', () => {
       .getByText(/^(Yes|No)$/)
       .first()
       .waitFor()
-    await page.getByRole('button', { name: 'Explain' }).waitFor()
+    await page.getByRole('button', { name: 'Find out' }).waitFor()
     expect(requests.filter(({ url }) => url.includes('explain'))).toHaveLength(1)
   })
 

@@ -1,20 +1,17 @@
 import { readFile } from 'node:fs/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { sections } from '../../facades/web/app/admin/sections.ts'
 import { builtInLabels } from '../../routers/system/labels/index.ts'
-import { startApp, type TestApp } from '../kit/app.ts'
+import { startApp } from '../kit/app.ts'
 import { addAccount, openBrowser, PASSWORD } from '../kit/browser.ts'
 import { runCommand } from '../kit/command-line.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
+import { shareResource } from '../kit/share-resource.ts'
 import { ageSessions, expectFitting, openAdmin, showAdmin, waitForAdmin } from '../kit/web/admin.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
 import { openSettings, showSettings } from '../kit/web/pages.ts'
 
-let svc: TestApp
-beforeAll(async () => {
-  svc = await startApp({ ALLOW_USER_TOKEN_CREATION: 'true' })
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(() => startApp({ ALLOW_USER_TOKEN_CREATION: 'true' }))
 
 const { de_DE: german, en_US: english } = builtInLabels
 
@@ -50,9 +47,12 @@ describeWith('chromium')('people in the administration', () => {
     )
     await using admin = await openAdmin(svc, 'anna')
     const { page, complaints } = admin
-    const rows = page.locator('.records-table tbody tr')
+    const rows = page.locator('main tbody tr')
 
     await expect.poll(() => rows.count()).toBe(50)
+    const filters = await page.getByRole('search').locator('input, select').all()
+    const boxes = await Promise.all(filters.map((filter) => filter.boundingBox()))
+    expect(new Set(boxes.map((box) => box?.y)).size).toBe(1)
     await page.getByRole('button', { name: 'Next' }).click()
     await page.waitForURL(/page=2/)
     await page.getByRole('searchbox', { name: 'Name, username or e-mail' }).fill('many777')
@@ -62,7 +62,7 @@ describeWith('chromium')('people in the administration', () => {
     await page.reload()
     await expect.poll(() => rows.count()).toBe(11)
     await page.getByLabel('State').selectOption('disabled')
-    await page.getByText('Nobody fits this choice.').waitFor()
+    await page.getByText('Nobody matches this choice.').waitFor()
     await page.getByLabel('State').selectOption('')
     await svc.rows("update users set subject = 'oidc:https://id.example.org ' || id where username = 'many777'")
     await page.getByLabel('Source').selectOption('oidc')
@@ -210,7 +210,7 @@ describeWith('chromium')('people in the administration', () => {
     await tabTo('Name, username or e-mail')
     await page.keyboard.type('keyes')
     await page.waitForURL(/q=keyes/)
-    await expect.poll(() => page.locator('.records-table tbody tr').count()).toBe(1)
+    await expect.poll(() => page.locator('main tbody tr').count()).toBe(1)
     await tabTo('keyes')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'The keyes' }).waitFor()
@@ -234,7 +234,7 @@ describeWith('chromium')('people in the administration', () => {
     await showAdmin(page, `people/${id}`)
     await page.getByRole('button', { name: 'Revoke' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
-    await page.getByText('No tokens.').waitFor()
+    await page.getByText('This person has no tokens.').waitFor()
     expect(await svc.rows('select id from access_tokens where user_id = $1', [id])).toEqual([])
   })
 
@@ -244,12 +244,12 @@ describeWith('chromium')('people in the administration', () => {
     const { id, token } = await addAccount(svc, 'tamara')
     const find = async (text: string) => {
       await page.getByRole('textbox', { name: 'Token or its beginning' }).fill(text)
-      await page.getByRole('button', { name: 'Find', exact: true }).click()
+      await page.getByRole('button', { name: 'Find token', exact: true }).click()
     }
     requests.length = 0
 
     await find('ghp_0123456789')
-    await page.getByText('This is no token of this service.').waitFor()
+    await page.getByText('This is not a token of this service.').waitFor()
     expect(requests.filter(({ url }) => url.includes('/trpc'))).toEqual([])
     await find(token)
     await page.getByRole('link', { name: 'tamara' }).waitFor()
@@ -279,7 +279,7 @@ describeWith('chromium')('people in the administration', () => {
     const { page } = admin
     const { token } = await addAccount(svc, 'tatjana')
     await page.getByRole('textbox', { name: 'Token oder sein Anfang' }).fill(token)
-    await page.getByRole('button', { name: 'Finden', exact: true }).click()
+    await page.getByRole('button', { name: 'Token finden', exact: true }).click()
     await page.getByRole('link', { name: 'tatjana' }).waitFor()
     await expectFitting(page, 'tokens')
   })
@@ -295,7 +295,7 @@ describeWith('chromium')('people in the administration', () => {
     }, id)
 
     await showAdmin(page, `audit?act=admin.setGroups&subject=user:${id}`)
-    await expect.poll(() => page.locator('.records-table tbody tr').count()).toBe(1)
+    await expect.poll(() => page.locator('main tbody tr').count()).toBe(1)
     await page.getByText('Details').click()
     await page.locator('pre').getByText('seen').waitFor()
     await page.getByRole('button', { name: 'Verify' }).click()

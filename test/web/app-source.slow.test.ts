@@ -1,6 +1,7 @@
-import { glob, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
+import { globSync } from 'node:fs'
+import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { buildIfChanged } from '../../facades/web/app-build.ts'
 import { AppDevServer } from '../../facades/web/app-dev.ts'
@@ -63,18 +64,67 @@ test('where the packages folder is read-only, the front end is built elsewhere',
   }
 })
 
-test('no class has its style in the style sheets of two areas', async () => {
-  const owners = new Map<string, string>()
-  // The page of the archive is built by itself.
-  for await (const file of glob('*/**/*.css', { cwd: app, exclude: ['archive-page/**'] })) {
-    const sheet = await readFile(join(app, file), 'utf8')
-    // A comma within `:is(…)` separates no rules.
-    const selectors = sheet.replace(/\{[^{}]*\}/g, ',').split(/[{}]|,(?![^(]*\))/)
-    for (const selector of new Set(selectors.map((each) => each.trim()))) {
-      if (!/^\.[\w-]+$/.test(selector)) continue
-      expect([selector, owners.get(selector) ?? file]).toEqual([selector, file])
-      owners.set(selector, file)
-    }
+/** Sheets whose classes have the same name everywhere: typography, what Markdown becomes, and the frame that the service writes. */
+const globalSheets = ['app.css', 'shared/markdown/markdown.css', 'sign-in/frame.css']
+
+/** Classes that are the value of a property: the directions and alignments of a text. */
+const classesOfValues = ['right', 'rtl', 'left', 'ltr', 'center']
+
+const readSource = (file: string) => readFile(join(app, file), 'utf8')
+
+/** Returns the classes in the selectors of a sheet. */
+const listStyled = (sheet: string) =>
+  new Set(sheet.replace(/\/\*.*?\*\//gs, '').match(/(?<=\.)[a-z][\w-]*(?=[^{};]*\{)/gi))
+
+const readStyled = async (file: string) => listStyled(await readSource(file))
+
+/** Returns the classes of a module that a component uses. A name of a property counts where it chooses the class. */
+const listModuleClasses = (source: string, styled: ReadonlySet<string>) => [
+  ...(source.match(/(?<=\bstyles\.)\w+/g) ?? []),
+  ...(/\bstyles\[/.test(source) ? (source.match(/(?<=')\w+(?=')/g) ?? []).filter((word) => styled.has(word)) : []),
+]
+
+/** Returns the class names that are written out in the elements of a component. */
+function listWrittenClasses(source: string): string[] {
+  const attributes = [...source.matchAll(/\bclass(?:Name)?(?:="([^"]*)"|=\{((?:[^{}]|\{[^{}]*\})*)\}|: ('[^']*'))/g)]
+  return attributes.flatMap(([, text, expression = '', member = '']) => {
+    const written = (expression + member)
+      .replace(/[!=]== '[^']*'/g, '')
+      .replace(/\w+(?<!joinClasses)\([^()]*\)/g, '')
+      .replace(/\$\{[^}]*\}/g, '*')
+    const names = text ?? [...written.matchAll(/['`]([^'`]*)['`]/g)].map(([, name]) => name).join(' ')
+    return names.split(/\s+/).filter(Boolean)
+  })
+}
+
+test('each sheet of the front end is the module of a component, but for these three', () => {
+  const sheets = globSync('**/*.css', { cwd: app })
+
+  expect(sheets.filter((file) => !file.endsWith('.module.css')).toSorted()).toEqual(globalSheets)
+})
+
+test('a class of a module has a style there and is used by a component beside it', async () => {
+  const modules = globSync('**/*.module.css', { cwd: app })
+  for (const file of modules) {
+    const styled = await readStyled(file)
+    const sources = await Promise.all(globSync(`${dirname(file)}/*.{ts,tsx}`, { cwd: app }).map(readSource))
+    const users = sources.filter((source) => source.includes(`'./${basename(file)}'`))
+    expect([file, new Set(users.flatMap((source) => listModuleClasses(source, styled)))]).toEqual([file, styled])
   }
-  expect(owners.size).toBeGreaterThan(100)
+  expect(modules.length).toBeGreaterThan(50)
+})
+
+test('a class without a module has its style in one sheet and is used', async () => {
+  const sheets = await Promise.all(globalSheets.map(readStyled))
+  const styled = sheets.flatMap((sheet) => [...sheet])
+  const used = new Map<string, string>()
+  for (const file of globSync(['**/*.{ts,tsx}', '../{index,layout}.ts'], { cwd: app }))
+    for (const name of listWrittenClasses(await readSource(file))) used.set(name, file)
+  /** The end of a name that is put together stands as an asterisk. */
+  const isSame = (name: string, other: string) =>
+    name.endsWith('*') && name !== '*' ? other.startsWith(name.slice(0, -1)) : name === other
+
+  expect(styled.filter((name, index) => styled.indexOf(name) !== index)).toEqual([])
+  expect(styled.filter((name) => ![...used.keys()].some((each) => isSame(each, name)))).toEqual(classesOfValues)
+  expect([...used].filter(([name]) => name !== '*' && !styled.some((each) => isSame(name, each)))).toEqual([])
 })

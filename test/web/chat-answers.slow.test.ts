@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises'
+import type { Locator } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import {
   answers,
@@ -77,7 +79,7 @@ describeWith('chromium')('the answers of a chat', () => {
     const { page } = chat
     upstream.behave = behavesInTurn(breaksOff('error'), answers('All of it.'))
     await chat.sendQuestion('Break off')
-    await page.getByText('The provider of the model did not answer.').waitFor()
+    await page.getByText('The answer broke off, or could not be read.').waitFor()
     expect(await article('Half an').count()).toBe(1)
 
     await page.getByRole('button', { name: 'Try again' }).click()
@@ -91,7 +93,7 @@ describeWith('chromium')('the answers of a chat', () => {
     upstream.behave = refuses(429)
     await chat.sendQuestion('Too much?')
 
-    await page.getByText('The provider has too many requests.').waitFor()
+    await page.getByText('The provider is getting too many requests.').waitFor()
     expect(await article('Too much?').count()).toBe(1)
     await expectAccessible(page)
   })
@@ -123,6 +125,58 @@ describeWith('chromium')('the answers of a chat', () => {
     await article('Answer one.').waitFor()
     expect(await page.getByText('1 of 2').count()).toBe(2)
   })
+
+  test('the branch that was shown is shown after a reload, saved and imported with the others', async () => {
+    const { page } = chat
+    upstream.behave = (request, response) =>
+      answers(`About ${request.body.messages.at(-1)?.content}.`)(request, response)
+    await chat.sendQuestion('first wording')
+    await article('About first wording.').waitFor()
+    await chat.answered()
+    await page.getByRole('button', { name: 'Edit question' }).click()
+    await page.getByRole('textbox', { name: 'Edit question' }).fill('second wording')
+    await page.getByRole('button', { name: 'Send again' }).click()
+    await article('About second wording.').waitFor()
+    await chat.answered()
+    await page.getByRole('button', { name: 'Previous version' }).click()
+    await article('About first wording.').waitFor()
+
+    await page.reload()
+    await article('About first wording.').waitFor()
+    expect(await article('second wording').count()).toBe(0)
+    expect(await saveConversation('Save as Markdown')).not.toContain('second wording')
+    await chat.sendQuestion('what follows')
+    await article('About what follows.').waitFor()
+    await chat.answered()
+    expect(upstream.requests.at(-1)?.body.messages[0]?.content).toBe('first wording')
+    const other = await page.context().newPage()
+    await other.goto(page.url())
+    await other.getByRole('article').filter({ hasText: 'About what follows.' }).waitFor()
+    await other.close()
+
+    const saved = await saveConversation('Save as JSON')
+    await page.getByRole('link', { name: 'Import chats' }).click()
+    const chosen = page.waitForEvent('filechooser')
+    await page.getByRole('button', { name: 'Choose an export' }).click()
+    await (await chosen).setFiles({ name: 'saved.json', mimeType: 'application/json', buffer: Buffer.from(saved) })
+    await page.getByText('One chat was imported.').waitFor()
+    await page.getByRole('link', { name: 'first wording', exact: true }).first().click()
+    await article('About what follows.').waitFor()
+    await page
+      .getByRole('button', { name: /version$/ })
+      .and(page.locator(':enabled'))
+      .click()
+    await article('About second wording.').waitFor()
+  })
+
+  /** Saves the conversation that is shown, and returns the content of the file. */
+  async function saveConversation(item: string): Promise<string> {
+    const { page } = chat
+    await page.locator('li:has([aria-current="page"])').getByRole('button').click()
+    const download = page.waitForEvent('download')
+    await page.getByRole('menuitem', { name: item }).click()
+    return readFile(await (await download).path(), 'utf8')
+  }
 
   /** Opens a conversation of 122 messages, of which the page shows the last 50. */
   async function openLongConversation(): Promise<void> {
@@ -183,7 +237,8 @@ describeWith('chromium')('the answers of a chat', () => {
     await expect.poll(() => chat.messages().count()).toBe(50)
     const earlier = '**/trpc/*conversations.messages*'
     await page.route(earlier, (route) => route.abort())
-    const answer = chat.messages().first()
+    // Earlier messages may come before it meanwhile.
+    const answer = page.locator(`[id="${await chat.messages().first().getAttribute('id')}"]`)
 
     await answer.getByRole('button', { name: 'Answer again' }).click()
     await answer.getByText('The service cannot be reached.').waitFor()
@@ -247,22 +302,42 @@ describeWith('chromium')('the answers of a chat', () => {
     await page.getByRole('option', { name: /First/ }).click()
   })
 
-  test("a tool's approval request shows its whole input, and runs it once", async () => {
+  test("a tool's approval request shows its input, and runs it once between the texts", async () => {
     const { page } = chat
-    upstream.behave = callsTool('mail_echo', '{"text":"to Bob"}', 'The mail is sent.')
+    const call = {
+      index: 0,
+      id: 'call-1',
+      type: 'function',
+      function: { name: 'mail_echo', arguments: '{"text":"to Bob"}' },
+    }
+    upstream.behave = (request, response) => {
+      if (request.body.messages.some(({ role }) => role === 'tool'))
+        return answers('The mail is sent.')(request, response)
+      beginStream(response)
+      response.write(buildChunk({ delta: { content: 'I write it.' } }))
+      response.write(buildChunk({ delta: { tool_calls: [call] } }))
+      response.write(buildChunk({ delta: {}, finish_reason: 'tool_calls' }))
+      response.end('data: [DONE]\n\n')
+    }
     await chat.sendQuestion('Write to Bob')
-    const question = page.getByRole('region', { name: /May the model use mail_echo/ })
+    const question = page.getByRole('region', { name: /May the model use “Mail echo”/ })
     await question.waitFor()
     expect(await question.textContent()).toContain('to Bob')
     await expectAccessible(page)
 
-    await question.getByRole('button', { name: 'Once' }).click()
+    await question.getByRole('button', { name: 'Allow once' }).click()
 
+    const inOrder = /I write it\..*used “Mail echo”.*The mail is sent\./s
     await article('The mail is sent.').waitFor()
     await chat.answered()
+    expect(await article('The mail is sent.').innerText()).toMatch(inOrder)
     await page.reload()
-    await page.getByText('Used mail_echo').click()
-    const step = page.locator('details.tool')
+    await page.getByText('used “Mail echo”').click()
+    expect(await article('The mail is sent.').innerText()).toMatch(inOrder)
+    expect(await saveConversation('Save as Markdown')).toContain(
+      'I write it.\n\n> The model used “Mail echo”\n\nThe mail is sent.\n',
+    )
+    const step = page.getByRole('group').filter({ hasText: 'used “Mail echo”' })
     expect(await step.getByText('to Bob').count()).toBe(1)
     expect(await step.getByText('Result').count()).toBe(1)
     expect(await step.textContent()).toContain('Mail')
@@ -273,15 +348,15 @@ describeWith('chromium')('the answers of a chat', () => {
     const { page } = chat
     upstream.behave = callsTool('mail_echo', '{"text":"to Eve"}', 'Then not.')
     await chat.sendQuestion('Write to Eve')
-    await page.getByRole('button', { name: 'No', exact: true }).click()
+    await page.getByRole('button', { name: "Don't allow" }).click()
     await article('Then not.').waitFor()
     await chat.answered()
-    await page.getByText('mail_echo was not allowed').waitFor()
+    await page.getByText('“Mail echo” was not allowed').waitFor()
 
     upstream.behave = callsTool('mail_echo', '{"text":"to Bob"}', 'Sent to Bob.')
     await page.goto('/chat')
     await chat.sendQuestion('Write to Bob')
-    await page.getByRole('button', { name: 'In this conversation' }).click()
+    await page.getByRole('button', { name: 'Allow in this chat' }).click()
     await article('Sent to Bob.').waitFor()
     await chat.answered()
     // The provider calls no tool after a tool result.
@@ -294,7 +369,7 @@ describeWith('chromium')('the answers of a chat', () => {
 
     await article('Sent once more.').waitFor()
     await chat.answered()
-    expect(await page.getByText('Used mail_echo').count()).toBe(2)
+    expect(await page.getByText('used “Mail echo”').count()).toBe(2)
   })
 
   test('thoughts are folded away, and sources stand below the answer', async () => {
@@ -311,8 +386,8 @@ describeWith('chromium')('the answers of a chat', () => {
     await article('It is e4.').waitFor()
     await chat.answered()
 
-    const thoughts = page.locator('details.thoughts')
-    expect(await thoughts.locator('.thoughts-text').isVisible()).toBe(false)
+    const thoughts = page.locator('details')
+    expect(await thoughts.getByText('think', { exact: true }).isVisible()).toBe(false)
     await thoughts.getByText(/^Thought for/).click()
     expect(await thoughts.locator('strong').textContent()).toBe('think')
     const source = page.getByRole('region', { name: 'Sources' }).getByRole('link', { name: 'Openings' })
@@ -331,13 +406,13 @@ describeWith('chromium')('the answers of a chat', () => {
     }
     await chat.sendQuestion('Mark it')
     await article('Begun').waitFor()
-    await page.evaluate("document.querySelector('article.assistant .markdown').dataset.mark = 'same'")
+    await page.evaluate("document.querySelector('article .markdown').dataset.mark = 'same'")
 
     resolve()
 
     await page.getByRole('button', { name: 'Try again' }).waitFor()
     await page.getByText('This answer was interrupted.').waitFor()
-    expect(await page.locator('article.assistant').count()).toBe(1)
+    expect(await page.getByRole('article', { name: 'Message from First' }).count()).toBe(1)
     expect(await page.locator('[data-mark="same"]').textContent()).toBe('Begun')
   })
 
@@ -371,30 +446,135 @@ describeWith('chromium')('the answers of a chat', () => {
     await expectAccessible(page)
   })
 
-  test('an answer is read aloud without its markup until it is stopped', async () => {
+  test('an answer is read aloud as it is shown, by a voice of the computer, until it is stopped', async () => {
     const { page } = chat
-    upstream.behave = answers('It is **bold**.\n\n```js\ncode\n```')
+    // A browser without a window has no voice.
+    await page.addInitScript(`
+      SpeechSynthesisUtterance = class { constructor(text) { this.text = text } }
+      Object.defineProperty(window, 'speechSynthesis', { value: Object.assign(new EventTarget(), {
+        speaking: false, spoken: [], voices: [{ lang: 'en-US', localService: false }],
+        getVoices() { return this.voices },
+        speak({ text, voice }) { this.speaking = true; this.spoken.push([text, voice.name]) },
+        cancel() { this.speaking = false },
+      }) })`)
+    await page.reload()
+    const text =
+      'It is **bold**, see [this](https://example.org/long?q=1).\n\n```js\ncode\n```\n\n| a | $x$ |\n|--|--|\n| 3 * 4 | &rarr; |'
+    upstream.behave = answers(text, [text])
     await chat.sendQuestion('Say it')
     await article('It is bold').waitFor()
     await chat.answered()
-    // A browser without a window has no voice.
-    await page.evaluate(`Object.defineProperty(window, 'speechSynthesis', { value: {
-      speaking: false, said: [],
-      speak({ text }) { this.speaking = true; this.said.push(text) },
-      cancel() { this.speaking = false },
-    } })`)
+    await page.getByRole('button', { name: 'More' }).last().click()
+    await page.getByRole('menuitem', { name: 'Quote' }).waitFor()
+    expect(await page.getByRole('menuitem', { name: 'Read aloud' }).count()).toBe(0)
+    await page.keyboard.press('Escape')
+    await page.evaluate(`{
+      speechSynthesis.voices.push({ lang: 'de-DE', localService: true, name: 'Here' })
+      speechSynthesis.dispatchEvent(new Event('voiceschanged'))
+    }`)
     const readAloud = async () => {
       await page.getByRole('button', { name: 'More' }).last().click()
       await page.getByRole('menuitem', { name: 'Read aloud' }).click()
     }
 
     await readAloud()
-    expect(await page.evaluate('[speechSynthesis.speaking, ...speechSynthesis.said]')).toEqual([
-      true,
-      expect.stringMatching(/^It is bold\.\s*$/),
-    ])
+    const spoken = ['It is bold, see this.\nCode block.\na, formula\n3 * 4, →', 'Here']
+    await expect.poll(() => page.evaluate('speechSynthesis.spoken')).toEqual([spoken])
     await readAloud()
-    expect(await page.evaluate('[speechSynthesis.speaking, speechSynthesis.said.length]')).toEqual([false, 1])
+    expect(await page.evaluate('[speechSynthesis.speaking, speechSynthesis.spoken.length]')).toEqual([false, 1])
+    await readAloud()
+    await expect.poll(() => page.evaluate('speechSynthesis.speaking')).toBe(true)
+    await page.getByRole('link', { name: 'New chat' }).click()
+    await expect.poll(() => page.evaluate('speechSynthesis.speaking')).toBe(false)
+  })
+
+  test('formulas that are copied with the text around them are TeX', async () => {
+    const { page } = chat
+    const text = 'It is $x^2$ here.\n\n$$\\frac12$$\n\nEnd.'
+    upstream.behave = answers(text, [text])
+    await chat.sendQuestion('Which formula?')
+    await expect.poll(() => page.locator('.katex-html').count()).toBe(2)
+    await chat.answered()
+
+    const copied = await page.evaluate(`{
+      getSelection().selectAllChildren(document.querySelector('article .markdown'))
+      const clipboardData = new DataTransfer()
+      document.dispatchEvent(new ClipboardEvent('copy', { clipboardData, cancelable: true }))
+      clipboardData.getData('text/plain')
+    }`)
+
+    const copiedInField = await page.evaluate(`{
+      const field = document.body.appendChild(document.createElement('input'))
+      const clipboardData = new DataTransfer()
+      field.dispatchEvent(new ClipboardEvent('copy', { clipboardData, bubbles: true, cancelable: true }))
+      field.remove()
+      clipboardData.getData('text/plain')
+    }`)
+
+    expect(copiedInField).toBe('')
+    expect(copied).toMatch(/^It is \$x\^2\$ here\.\s+\$\$\\frac12\$\$\s+End\.$/)
+  })
+
+  test('diagrams and pictures are shown, enlarged and saved, and tables copied as CSV', async () => {
+    const { page, complaints, requests } = chat
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    const picture = 'data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7'
+    const diagram =
+      'flowchart LR\n  A[Ask<img src=https://evil.example/1>] --> B[Answer]\n  click A href "https://evil.example"'
+    const text = `\`\`\`mermaid\n${diagram}\n\`\`\`\n\n![Dot](${picture})\n\n| a | b |\n|---|---|\n| 1;2 | =3 |`
+    upstream.behave = answers(text, [text])
+    await chat.sendQuestion('Draw it')
+    await chat.answered()
+    const before = complaints.length
+    const dialog = page.getByRole('dialog')
+    const save = async (button: Locator) => {
+      const download = page.waitForEvent('download')
+      await button.click()
+      return (await download).suggestedFilename()
+    }
+    expect(requests.filter(({ url }) => url.endsWith('/chat-diagram'))).toEqual([])
+
+    await page.getByRole('button', { name: 'Show as picture' }).click()
+    await page.frameLocator('iframe').locator('svg').getByText('Answer').waitFor()
+    expect(await page.frameLocator('iframe').locator('img, a[href*="evil"]').count()).toBe(0)
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Enlarge' }).first().click()
+    await dialog.frameLocator('iframe').locator('svg').getByText('Answer').waitFor()
+    await expectAccessible(page)
+    expect(await save(dialog.getByRole('button', { name: 'Save' }))).toBe('diagram.svg')
+    await dialog.getByRole('button', { name: 'Close' }).click()
+
+    await page.getByRole('button', { name: 'Dot' }).click()
+    await dialog.getByRole('img', { name: 'Dot' }).waitFor()
+    expect(await save(dialog.getByRole('button', { name: 'Save' }))).toBe('picture.gif')
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Copy table as CSV' }).click()
+    await expect.poll(() => page.evaluate('navigator.clipboard.readText()')).toBe('a,b\r\n"1;2",\'=3')
+    expect(requests.filter(({ url }) => url.includes('evil'))).toEqual([])
+    expect(complaints.slice(before)).toEqual([])
+  })
+
+  test('a diagram or a preview that does not load is replaced by a sentence', async () => {
+    await using own = await openChat(svc, 'slow')
+    const { page } = own
+    const text = '```mermaid\nflowchart LR\n  A --> B\n```\n\n```html\n<p>Good</p>\n```'
+    upstream.behave = answers(text, [text])
+    await own.sendQuestion('Draw it')
+    await own.answered()
+    await page.getByRole('button', { name: 'Preview' }).click()
+    await page.frameLocator('iframe').getByText('Good').waitFor()
+    await page.getByRole('button', { name: 'Preview' }).click()
+    await page.route(/chat-(preview|diagram)$/, (route) => route.abort())
+    await page.clock.install()
+
+    await page.getByRole('button', { name: 'Preview' }).click()
+    await page.getByRole('button', { name: 'Show as picture' }).click()
+    await expect.poll(() => page.locator('iframe').count()).toBe(2)
+    expect(await page.getByRole('button', { name: 'Save' }).first().isDisabled()).toBe(true)
+    await page.clock.fastForward(31_000)
+
+    await page.getByText('This diagram cannot be drawn.').waitFor()
+    await page.getByText('This preview could not be loaded.').waitFor()
   })
 
   test('drafts survive a reload per conversation, and never in clear text', async () => {
@@ -402,10 +582,10 @@ describeWith('chromium')('the answers of a chat', () => {
     const field = page.getByRole('textbox', { name: 'Message' })
     const countDrafts = () =>
       page.evaluate<number>('Object.keys(localStorage).filter((key) => key.startsWith("svc:draft")).length')
-    const before = await countDrafts()
     await chat.sendQuestion('Begin')
     await article('Good day.').waitFor()
     await chat.answered()
+    const before = await countDrafts()
     await field.fill('half a thought')
     await expect.poll(countDrafts).toBe(before + 1)
 
@@ -426,7 +606,7 @@ describeWith('chromium')('the answers of a chat', () => {
     await page.context().clearCookies()
 
     // Another request may have noticed the end of the session before.
-    await page.evaluate("document.querySelector('.composer').requestSubmit()")
+    await page.evaluate("document.querySelector('form').requestSubmit()")
     await page.getByRole('alertdialog', { name: 'Your session has ended' }).waitFor()
     await expectAccessible(page)
     await page.context().addCookies(cookies)
@@ -473,7 +653,7 @@ describeWith('chromium')('the answers of a chat', () => {
     await chat.answered()
     const other = await page.context().newPage()
     await other.goto(page.url())
-    await other.getByText('In the first tab').waitFor()
+    await other.getByRole('article').filter({ hasText: 'In the first tab' }).waitFor()
 
     chat.requests.length = 0
     await chat.sendQuestion('And once more')

@@ -25,13 +25,13 @@ describeWith('chromium')('the import of conversations', () => {
 
   /** Chooses a file on the page for imports. */
   async function choose(page: Page, name: string, buffer: Buffer): Promise<void> {
-    if (!page.url().endsWith('/import')) await page.getByRole('link', { name: 'Import conversations' }).click()
+    if (!page.url().endsWith('/import')) await page.getByRole('link', { name: 'Import chats' }).click()
     const chosen = page.waitForEvent('filechooser')
     await page.getByRole('button', { name: 'Choose an export' }).click()
     await (await chosen).setFiles([{ name, mimeType: 'application/octet-stream', buffer }])
   }
 
-  const list = (page: Page) => page.getByRole('navigation', { name: 'Conversations' })
+  const list = (page: Page) => page.getByRole('navigation', { name: 'Chats' })
   const stored = (account: string) =>
     svc.rows<{ name: string; messages: number }>(
       `select c.name, message_count as messages from conversations c join users u on u.id = c.user_id
@@ -47,14 +47,14 @@ describeWith('chromium')('the import of conversations', () => {
       'chat.html': Buffer.from('<html></html>'),
       'user.json': encodeJson({ id: 'user-1', email: 'ada@example.org' }),
     })
-    await page.getByRole('link', { name: 'Import conversations' }).click()
-    await page.getByText('Room for 60 more conversations, of 60.').waitFor()
+    await page.getByRole('link', { name: 'Import chats' }).click()
+    await page.getByText('There is room for 60 more chats, of 60.').waitFor()
     await expectAccessible(page)
 
     await choose(page, 'export.zip', archive)
-    await page.getByText('2 conversations were taken.').waitFor()
-    await page.getByText('«user.json» holds no conversations.').waitFor()
-    await page.getByText('«Standard errors»: one picture or file.').waitFor()
+    await page.getByText('2 chats were imported.').waitFor()
+    await page.getByText('“user.json” contains no chats.').waitFor()
+    await page.getByText('“Standard errors”: one picture or file was left out.').waitFor()
     await expectAccessible(page)
     await choose(page, 'export.zip', archive)
     await page.getByText('2 were there already.').waitFor()
@@ -69,7 +69,7 @@ describeWith('chromium')('the import of conversations', () => {
     await page.getByText('Second wording').waitFor()
     expect(await page.locator('article strong').textContent()).toBe('n')
     await page.getByRole('link', { name: 'Errors', exact: true }).waitFor()
-    await page.getByText('Used web.run').waitFor()
+    await page.getByText('used “Web.run”').waitFor()
     expect(await page.locator('article').allTextContents()).not.toContain(expect.stringContaining('\uE200'))
     await page.getByRole('button', { name: 'Previous version' }).click()
     await page.getByText('First answer').waitFor()
@@ -81,14 +81,14 @@ describeWith('chromium')('the import of conversations', () => {
     const { page } = chat
 
     await choose(page, 'letter.json', encodeJson(libreConversation))
-    await page.getByText('One conversation was taken.').waitFor()
+    await page.getByText('One chat was imported.').waitFor()
     await choose(
       page,
       'both.zip',
       packZip({ 'a.json': encodeJson(libreConversation), 'b.json': encodeJson(nestedLibreConversation) }),
     )
     await page.getByText('One was there already.').waitFor()
-    await page.getByRole('heading', { name: 'Imported both.zip' }).waitFor()
+    await page.getByRole('heading', { name: 'both.zip is imported' }).waitFor()
 
     expect(await stored('ben')).toEqual([
       { name: 'Letter to the dean', messages: 3 },
@@ -120,31 +120,23 @@ describeWith('chromium')('the import of conversations', () => {
       Object.fromEntries(Array.from({ length: 501 }, (_, at) => [`m${at}`, { text: 'x' }])),
     )
     const files: [string, Buffer, RegExp][] = [
-      ['cut.json', whole.subarray(0, whole.length - 300), /«cut.json» is damaged or ends too early/],
-      ['cut.zip', packZip({ 'conversations.json': whole }).subarray(0, 200), /«cut.zip» is no whole ZIP archive/],
-      ['page.json', Buffer.from('<html><body>{"a": 1}</body></html>'), /«page.json» holds no conversations/],
-      ['empty.zip', packZip({ 'readme.txt': Buffer.from('x') }), /«empty.zip» holds no conversations/],
-      ['circle.json', encodeJson([circle]), /«Circle»: 2 messages could not be read/],
-      [
-        'strange.json',
-        encodeJson([strange, 7, { title: 'No messages' }]),
-        /«strange.json»: entry 3 is no conversation/,
-      ],
-      [
-        'bad.json',
-        Buffer.from(`[{"mapping": nonsense}, ${whole.subarray(1)}`),
-        /«bad.json»: conversation 1 is damaged/,
-      ],
-      ['long.json', encodeJson([long]), /«Long» has 501 messages, which is more/],
-      ['bomb.zip', buildZipBomb('conversations.json', 1000), /«conversations.json» is damaged/],
-      ['big.zip', buildZipBomb('conversations.json', 1_174_405_120), /«big.zip» unpacks to more than 1 GB/],
+      ['cut.json', whole.subarray(0, whole.length - 300), /“cut.json” is damaged or ends too early/],
+      ['cut.zip', packZip({ 'conversations.json': whole }).subarray(0, 200), /“cut.zip” is not a complete ZIP archive/],
+      ['page.json', Buffer.from('<html><body>{"a": 1}</body></html>'), /“page.json” contains no chats/],
+      ['empty.zip', packZip({ 'readme.txt': Buffer.from('x') }), /“empty.zip” contains no chats/],
+      ['circle.json', encodeJson([circle]), /“Circle”: 2 messages could not be read/],
+      ['strange.json', encodeJson([strange, 7, { title: 'No messages' }]), /“strange.json”: entry 3 is not a chat/],
+      ['bad.json', Buffer.from(`[{"mapping": nonsense}, ${whole.subarray(1)}`), /“bad.json”: chat 1 is damaged/],
+      ['long.json', encodeJson([long]), /“Long” has 501 messages, which is more/],
+      ['bomb.zip', buildZipBomb('conversations.json', 1000), /“conversations.json” is damaged/],
+      ['big.zip', buildZipBomb('conversations.json', 1_174_405_120), /“big.zip” has more than 1 GB unpacked/],
     ]
 
     for (const [name, buffer, complaint] of files) {
       await choose(page, name, buffer)
       // One of them is unpacked up to a gigabyte.
       await page.getByText(complaint).waitFor({ timeout: 200_000 })
-      await page.getByRole('heading', { name: `Imported ${name}` }).waitFor()
+      await page.getByRole('heading', { name: `${name} is imported` }).waitFor()
     }
 
     await expectAccessible(page)
@@ -169,18 +161,18 @@ describeWith('chromium')('the import of conversations', () => {
     })
 
     await choose(page, 'many.json', archive)
-    await page.getByText('3 conversations were taken.').waitFor()
+    await page.getByText('3 chats were imported.').waitFor()
     await page.getByRole('progressbar', { name: 'Progress of the import' }).waitFor()
     await page.getByRole('link', { name: 'New chat' }).click()
-    await page.getByRole('link', { name: 'Import conversations' }).click()
+    await page.getByRole('link', { name: 'Import chats' }).click()
     await page.getByRole('button', { name: 'Stop' }).click()
-    await page.getByRole('heading', { name: 'Stopped importing many.json' }).waitFor()
+    await page.getByRole('heading', { name: 'The import of many.json was stopped' }).waitFor()
     isHeld = false
     await choose(page, 'many.json', archive)
 
     await page.getByText('3 were there already.').waitFor()
-    await page.getByRole('heading', { name: 'Could not import all of many.json' }).waitFor()
-    await page.getByText('57 conversations were taken.').waitFor()
+    await page.getByRole('heading', { name: 'Not all of many.json could be imported' }).waitFor()
+    await page.getByText('57 chats were imported.').waitFor()
     await page.getByRole('alert').waitFor()
     expect((await stored('dora')).length).toBe(60)
   })

@@ -1,5 +1,9 @@
+import { readFile } from 'node:fs/promises'
+import { unzipSync } from 'fflate'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { builtInLabels } from '../../routers/system/labels/index.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
+import { openBrowser } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { openChat } from '../kit/web/chat.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
@@ -33,7 +37,7 @@ describeWith('chromium')('the list of conversations', () => {
     await insert('ada', 2)
     await page.addInitScript(holdUndo, Date.now())
     await page.reload()
-    const list = page.getByRole('navigation', { name: 'Conversations' })
+    const list = page.getByRole('navigation', { name: 'Chats' })
     const choose = async (name: string, what: string) => {
       await list.getByRole('button', { name: `Options for ${name}` }).click()
       await page.getByRole('menuitem', { name: what, exact: true }).click()
@@ -41,7 +45,6 @@ describeWith('chromium')('the list of conversations', () => {
 
     await choose('Chat 1', 'Rename')
     const dialog = page.getByRole('dialog')
-    await dialog.getByText('the name is not encrypted').waitFor()
     await expectAccessible(page)
     await dialog.getByRole('textbox', { name: 'Name' }).fill('Budget')
     await dialog.getByRole('button', { name: 'Save' }).click()
@@ -54,8 +57,21 @@ describeWith('chromium')('the list of conversations', () => {
     await list.getByRole('button', { name: /^Office/ }).click()
     await list.getByRole('link', { name: 'Chat 2' }).waitFor()
     await expectAccessible(page)
+    await choose('Chat 2', 'Archive')
+    await expect.poll(() => list.getByRole('button', { name: /^Office/ }).count()).toBe(0)
+    const search = page.getByRole('searchbox', { name: 'Search chats' })
+    await search.fill('chat 2')
+    await list.getByRole('listitem').filter({ hasText: 'Chat 2' }).getByRole('img', { name: 'Archive' }).waitFor()
+    await search.fill('')
+    await list.getByRole('button', { name: 'Archive' }).click()
+    await list.getByRole('link', { name: 'Chat 2' }).click()
+    await page.getByText('This chat is in the archive.').waitFor()
+    await expectAccessible(page)
+    await page.getByRole('main').getByRole('button', { name: 'Restore' }).click()
+    await expect.poll(() => list.getByRole('button', { name: 'Archive' }).count()).toBe(0)
+    await list.getByRole('button', { name: /^Office/ }).click()
     await choose('Chat 2', 'Delete')
-    await page.getByText('Deleted «Chat 2».').waitFor()
+    await page.getByText('“Chat 2” is deleted.').waitFor()
     await expect.poll(() => list.getByRole('link', { name: 'Chat 2' }).count()).toBe(0)
     await page.reload()
     await page.getByRole('button', { name: 'Undo' }).click()
@@ -63,13 +79,201 @@ describeWith('chromium')('the list of conversations', () => {
     await list.getByRole('button', { name: /^Office/ }).click()
     await list.getByRole('link', { name: 'Chat 2' }).waitFor()
     const stored = await svc.rows(
-      `select c.name, is_pinned as pin, folder from conversations c join users u on u.id = c.user_id
+      `select c.name, sealed_name is not null as sealed, is_pinned as pin, folder from conversations c join users u on u.id = c.user_id
         where username = 'ada' order by c.name`,
     )
     expect(stored).toEqual([
-      { name: 'Budget', pin: true, folder: null },
-      { name: 'Chat 2', pin: false, folder: 'Office' },
+      { name: 'Chat 1', sealed: true, pin: true, folder: null },
+      { name: 'Chat 2', sealed: false, pin: false, folder: 'Office' },
     ])
+  })
+
+  test('many selected chats are archived, moved, saved, deleted and restored at once', async () => {
+    await using chat = await openChat(svc, 'mara')
+    const { page, requests } = chat
+    await insert('mara', 6)
+    await page.addInitScript(holdUndo, Date.now())
+    await page.reload()
+    const list = page.getByRole('navigation', { name: 'Chats' })
+    const box = (name: string) => list.getByRole('checkbox', { name })
+    const bar = page.getByRole('toolbar', { name: 'Selected chats' })
+    const begin = async (name: string) => {
+      await list.getByRole('button', { name: `Options for ${name}` }).click()
+      await page.getByRole('menuitem', { name: 'Select several' }).click()
+    }
+    await begin('Chat 1')
+    await expect.poll(() => box('Chat 1').evaluate((input) => input === input.ownerDocument.activeElement)).toBe(true)
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Space')
+    await bar.getByText('2 selected').waitFor()
+    await expectAccessible(page)
+    await box('Chat 4').click({ modifiers: ['Shift'] })
+    await bar.getByText('4 selected').waitFor()
+    const download = page.waitForEvent('download')
+    await bar.getByRole('button', { name: 'More actions for the selected chats' }).click()
+    await page.getByRole('menuitem', { name: 'Save as Markdown' }).click()
+    expect(Object.keys(unzipSync(await readFile(await (await download).path())))).toEqual([
+      '1 Chat 1.md',
+      '2 Chat 2.md',
+      '3 Chat 3.md',
+      '4 Chat 4.md',
+    ])
+    requests.length = 0
+    await bar.getByRole('button', { name: 'Archive' }).click()
+    await page.getByText('4 chats are archived.').waitFor()
+    await expect.poll(() => list.getByRole('link').count()).toBe(2)
+    expect(requests.filter(({ url }) => url.includes('organizeSelected'))).toHaveLength(1)
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await expect.poll(() => list.getByRole('link').count()).toBe(6)
+
+    await begin('Chat 6')
+    await bar.getByRole('button', { name: 'More actions for the selected chats' }).click()
+    await page.getByRole('menuitem', { name: 'Select all that are listed' }).click()
+    await box('Chat 1').click()
+    await bar.getByRole('button', { name: 'Move to a folder' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Move 5 chats to a folder' })
+    await dialog.getByRole('textbox', { name: 'Name' }).fill('Office')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await list.getByRole('button', { name: 'Office 5' }).click()
+    await begin('Chat 2')
+    await box('Chat 3').click()
+    await bar.getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('2 chats are deleted.').waitFor()
+    await list.getByRole('button', { name: 'Office 3' }).waitFor()
+    await begin('Chat 4')
+    await page.keyboard.press('Escape')
+    await bar.waitFor({ state: 'detached' })
+
+    await page.getByRole('button', { name: 'Undo' }).click()
+
+    await list.getByRole('button', { name: 'Office 5' }).waitFor()
+  })
+
+  test('a temporary chat leaves nothing on the server but its usage, until it is kept', async () => {
+    await using chat = await openChat(svc, 'tess')
+    const { page, complaints, requests } = chat
+    const countRows = async (text: string) => {
+      const tables = await svc.rows<{ name: string }>(
+        "select tablename as name from pg_tables where schemaname = 'public'",
+      )
+      const counts = tables.map(
+        ({ name }) => `select count(*)::int as n from "${name}" t where t::text like '%${text}%'`,
+      )
+      const rows = await svc.rows<{ n: number }>(counts.join(' union all '))
+      return rows.reduce((sum, { n }) => sum + n, 0)
+    }
+    const countOwn = (table: string) =>
+      svc.rows<{ n: number }>(
+        `select count(*)::int as n from ${table} join users u on u.id = user_id where username = 'tess'`,
+      )
+    const attach = () =>
+      page
+        .locator('input[type=file]')
+        .first()
+        .setInputFiles({ name: 'plan.txt', mimeType: 'text/plain', buffer: Buffer.from('plan') })
+    const field = page.getByRole('textbox', { name: 'Message' })
+    const readDrafts = () => page.evaluate<string[]>('Object.keys(localStorage).filter((name) => /:draft:/.test(name))')
+    const isSendEnabled = () => page.getByRole('button', { name: 'Send', exact: true }).isEnabled()
+    await attach()
+    await field.fill('Whisper')
+    await expect.poll(readDrafts).toHaveLength(2)
+    await field.fill('Whisper of walnuts')
+    await page.getByRole('button', { name: 'Temporary chat' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Temporary chat' }).waitFor()
+    await page.getByText('This chat is not stored.').waitFor()
+    await page.getByText('A temporary chat takes no files').waitFor()
+    await expectAccessible(page)
+    expect(await field.inputValue()).toBe('Whisper of walnuts')
+    await field.fill('')
+    expect(await isSendEnabled()).toBe(false)
+    await page.getByRole('button', { name: 'Temporary chat' }).click()
+    await expect.poll(isSendEnabled).toBe(true)
+    expect(await page.getByRole('list', { name: 'Files' }).getByRole('listitem').count()).toBe(1)
+    await page.getByRole('button', { name: 'Temporary chat' }).click()
+    await chat.sendQuestion('Whisper of walnuts')
+    await page.getByText('You wrote 3 words').waitFor()
+    await chat.answered()
+    await attach()
+    await page.getByText('A temporary chat takes no files').waitFor()
+    await expectAccessible(page)
+    expect(await countRows('walnuts')).toBe(0)
+    expect(await countOwn('conversations')).toEqual([{ n: 0 }])
+    await expect.poll(() => countOwn('usage_records')).toEqual([{ n: 1 }])
+    expect(await page.evaluate('JSON.stringify({ ...localStorage, ...sessionStorage })')).not.toContain('walnuts')
+    expect(await readDrafts()).toEqual([])
+    await page.reload()
+    await page.getByText('This was a temporary chat.').waitFor()
+    const calls = requests.map(({ url, body }) => decodeURIComponent(url) + body)
+    expect(calls.filter((call) => /conversations\.\w+.*temporary-/s.test(call))).toEqual([])
+
+    await page.getByRole('main').getByRole('link', { name: 'New chat' }).click()
+    await page.getByRole('button', { name: 'Temporary chat' }).waitFor()
+    expect(await field.inputValue()).toBe('')
+    expect(await page.getByRole('list', { name: 'Files' }).count()).toBe(0)
+    await page.getByRole('button', { name: 'Temporary chat' }).click()
+    await chat.sendQuestion('Hazel nuts')
+    await page.getByText('You wrote 2 words').waitFor()
+    await chat.answered()
+    expect(complaints).toEqual([])
+    await page.route('**/trpc/*conversations.update*', (route) => route.abort(), { times: 1 })
+    await page.getByRole('button', { name: 'Keep this chat' }).click()
+    await page.getByRole('main').getByRole('alert').waitFor()
+    await chat.sendQuestion('And pecan pie too')
+    await page.getByText('You wrote 4 words').waitFor()
+    await chat.answered()
+    complaints.length = 0
+    const importing = Promise.withResolvers<void>()
+    await page.route('**/trpc/*conversations.import*', async (route) => {
+      await importing.promise
+      await route.continue()
+    })
+    await page.getByRole('button', { name: 'Keep this chat' }).click()
+    await field.fill('Too soon')
+    expect(await isSendEnabled()).toBe(false)
+    importing.resolve()
+    await page.getByRole('heading', { level: 1, name: 'Hazel nuts' }).waitFor()
+    await page.reload()
+
+    await page.getByText('You wrote 2 words').waitFor()
+    await page.getByText('You wrote 4 words').waitFor()
+    expect(await countRows('Hazel')).toBe(0)
+    expect(complaints).toEqual([])
+  })
+
+  test('a chat has the first words of its question as its name, until it is renamed', async () => {
+    await using chat = await openChat(svc, 'olga')
+    const { page, requests } = chat
+    const list = page.getByRole('navigation', { name: 'Chats' })
+    const question = 'Write **a letter** to the dean, in which I ask for another month for my thesis on otters'
+    await chat.sendQuestion(`> Quoted before.\n\n${question}`)
+    const name = 'Write a letter to the dean, in which I ask for another month…'
+    await page.getByRole('heading', { level: 1, name }).waitFor()
+    await list.getByRole('link', { name }).waitFor()
+    await chat.answered()
+    requests.length = 0
+    const search = page.getByRole('searchbox', { name: 'Search chats' })
+    await search.fill('DEAN')
+    await list.getByRole('link', { name }).waitFor()
+    await search.fill('otters')
+    await list.getByText('No chat').waitFor()
+    expect(requests.some(({ url, body }) => /dean|otters/i.test(decodeURIComponent(url + body)))).toBe(false)
+    await search.fill('')
+
+    await list.getByRole('button', { name: `Options for ${name}` }).click()
+    await page.getByRole('menuitem', { name: 'Rename' }).click()
+    await page.getByRole('dialog').getByRole('textbox', { name: 'Name' }).fill('Otters')
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+
+    await list.getByRole('link', { name: 'Otters' }).waitFor()
+    await chat.sendQuestion('And a closing line')
+    await page.getByText('You wrote 4 words').waitFor()
+    await chat.answered()
+    await page.reload()
+    await page.getByRole('heading', { level: 1, name: 'Otters' }).waitFor()
+    await list.getByRole('button', { name: 'Options for Otters' }).click()
+    await page.getByRole('menuitem', { name: 'Delete' }).click()
+    await page.getByText('“Otters” is deleted.').waitFor()
+    expect(await page.evaluate('JSON.stringify({ ...sessionStorage, ...localStorage })')).not.toMatch(/Otters|dean/)
   })
 
   test('only visible conversations of thousands are rendered, and all can be searched', async () => {
@@ -77,11 +281,11 @@ describeWith('chromium')('the list of conversations', () => {
     const { page } = chat
     await insert('ben', 3000)
     await page.reload()
-    const list = page.getByRole('navigation', { name: 'Conversations' })
+    const list = page.getByRole('navigation', { name: 'Chats' })
     await list.getByRole('link', { name: 'Chat 1', exact: true }).waitFor()
     expect(await list.getByRole('link').count()).toBeLessThan(60)
 
-    await page.getByRole('searchbox', { name: 'Search conversations' }).fill('chat 2777')
+    await page.getByRole('searchbox', { name: 'Search chats' }).fill('chat 2777')
 
     await list.getByRole('link', { name: 'Chat 2777' }).waitFor()
     await expect.poll(() => list.getByRole('link').count()).toBe(1)
@@ -96,19 +300,21 @@ describeWith('chromium')('the list of conversations', () => {
       await page.getByText('You wrote 3 words').waitFor()
       await chat.answered()
     }
-    const results = page.getByRole('region', { name: 'In what was written' })
-    const search = page.getByRole('searchbox', { name: 'Search conversations' })
+    const results = page.getByRole('region', { name: 'In messages' })
+    const search = page.getByRole('searchbox', { name: 'Search chats' })
     await search.fill('OSTRICH')
-    await results.getByText('are opened and searched in this browser').waitFor()
+    await results.getByText('so this browser opens and searches them').waitFor()
     requests.length = 0
 
     await results.getByRole('button', { name: 'Search in messages' }).click()
-    await results.getByText('Searched in all 2 conversations.').waitFor()
+    await results.getByText('All 2 chats were searched.').waitFor()
+    await expect.poll(() => results.getByRole('listitem').count()).toBe(2)
+    await search.fill('the  o\u0308strich')
     await expect.poll(() => results.getByRole('listitem').count()).toBe(2)
     expect(page.workers().length).toBe(1)
     await expectAccessible(page)
     await results.getByRole('link').first().click()
-    await page.locator('article.found').getByText('ostrich').waitFor()
+    await page.locator('article[aria-current]').getByText('ostrich').waitFor()
     expect(requests.some(({ url, body }) => /ostrich/i.test(decodeURIComponent(url + body)))).toBe(false)
     await search.fill('walrus')
     await results.getByText('Nothing was found.').waitFor()
@@ -117,7 +323,7 @@ describeWith('chromium')('the list of conversations', () => {
     await page.getByRole('textbox', { name: 'Message' }).fill('Gone')
     await page.getByRole('button', { name: 'Send', exact: true }).click()
     await page.getByRole('alertdialog').waitFor()
-    await expect.poll(() => page.locator('.text-results').getByText('are opened and searched').count()).toBe(1)
+    await expect.poll(() => page.getByText('so this browser opens').count()).toBe(1)
   })
 
   test('a found message is shown even far back and on another branch', async () => {
@@ -138,14 +344,49 @@ describeWith('chromium')('the list of conversations', () => {
                generate_series(1, 60) n where u.username = 'ines' and m.seq > 2`,
     )
     await page.reload()
-    await page.getByRole('searchbox', { name: 'Search conversations' }).fill('aardvark')
+    await page.getByRole('searchbox', { name: 'Search chats' }).fill('aardvark')
     await page.getByRole('button', { name: 'Search in messages' }).click()
 
-    await page.getByRole('region', { name: 'In what was written' }).getByRole('link').first().click()
+    await page.getByRole('region', { name: 'In messages' }).getByRole('link').first().click()
 
-    await page.locator('article.found').getByText('Aardvark').waitFor()
-    await expect.poll(async () => (await page.locator('article.found').boundingBox())?.y).toBeGreaterThan(0)
+    await page.locator('article[aria-current]').getByText('Aardvark').waitFor()
+    await expect.poll(async () => (await page.locator('article[aria-current]').boundingBox())?.y).toBeGreaterThan(0)
     expect(await page.getByText('1 of 2').count()).toBe(1)
+  })
+
+  test('a chat that was deleted elsewhere or never was leads on, and is back once it is restored', async () => {
+    await using chat = await openChat(svc, 'rosa')
+    const { page } = chat
+    const heading = page.getByRole('heading', { level: 1 })
+    await chat.sendQuestion('Keep this')
+    await page.getByText('You wrote 2 words').waitFor()
+    await chat.answered()
+    const address = page.url()
+    const elsewhere = openBrowser(svc.url)
+    await elsewhere.login('rosa')
+    const callElsewhere = async (act: string) =>
+      expect(
+        (await elsewhere.send('POST', `/trpc/conversations.${act}`, { body: { slug: address.split('/').at(-1) } }))
+          .status,
+      ).toBe(200)
+
+    await callElsewhere('discard')
+    await page.getByText('This chat was deleted elsewhere.').waitFor()
+    await page.getByRole('textbox', { name: 'Message' }).fill('Still here?')
+    expect(await page.getByRole('button', { name: 'Send', exact: true }).isDisabled()).toBe(true)
+    await page.getByText('You wrote 2 words').waitFor()
+    await expectAccessible(page)
+    await page.reload()
+    await expect.poll(() => heading.textContent()).toBe('This chat does not exist')
+    await expectAccessible(page)
+    await callElsewhere('restore')
+    await page.getByText('You wrote 2 words').waitFor()
+    await expect.poll(() => heading.textContent()).toBe('Keep this')
+
+    await page.goto('/chat/nothing')
+    await expect.poll(() => heading.textContent()).toBe('This chat does not exist')
+    await page.getByRole('main').getByRole('link', { name: 'New chat' }).click()
+    await page.waitForURL(/\/chat$/)
   })
 
   test('a conversation is saved as Markdown and as JSON, opened', async () => {
@@ -155,7 +396,7 @@ describeWith('chromium')('the list of conversations', () => {
     await page.getByText('You wrote 2 words').waitFor()
     await chat.answered()
     const save = async (what: string) => {
-      await page.getByRole('button', { name: /^Options for Chat/ }).click()
+      await page.getByRole('button', { name: 'Options for Save me' }).click()
       const download = page.waitForEvent('download')
       await page.getByRole('menuitem', { name: what }).click()
       const chunks = []
@@ -177,21 +418,21 @@ describeWith('chromium')('the list of conversations', () => {
     ['dark', 'en-US', 360],
     ['light', 'de-DE', 360],
   ] as const)('a newcomer finds their way in %s colours, in %s, %i pixels wide', async (colorScheme, locale, width) => {
-    const isGerman = locale === 'de-DE'
+    const labels = builtInLabels[locale === 'de-DE' ? 'de_DE' : 'en_US']
+    const t = (key: string) => labels[key] ?? key
     const account = `new-${colorScheme}-${width}`
     await using chat = await openChat(svc, account, { colorScheme, locale, viewport: { width, height: 740 } })
     const { page, complaints } = chat
     await expectAccessible(page)
 
-    await page
-      .getByRole('button', { name: isGerman ? 'Was kann diese Seite zeigen?' : 'What can this page show?' })
-      .click()
+    await page.getByRole('button', { name: t('app.chat.demo') }).click()
+    await page.getByRole('button', { name: t('app.composer.send'), exact: true }).click()
     await page.locator('.formula .katex').first().waitFor()
     await page.locator('.code-keyword').first().waitFor()
     await page.locator('article table').waitFor()
-    await page.locator('details.thoughts').waitFor()
-    await page.locator('details.tool').getByText('demo_lookup').waitFor()
-    await page.getByRole('region', { name: isGerman ? 'Quellen' : 'Sources' }).waitFor()
+    await page.locator('details', { hasText: locale === 'de-DE' ? 'nachgedacht' : 'Thought for' }).waitFor()
+    await page.locator('details').getByText('Demo lookup').waitFor()
+    await page.getByRole('region', { name: t('app.sources') }).waitFor()
     await page.locator('article[aria-busy="true"]').waitFor({ state: 'detached' })
     const questionTop = async () => (await chat.messages().first().boundingBox())?.y
     await expect.poll(questionTop).toBeGreaterThan(0)
@@ -202,11 +443,16 @@ describeWith('chromium')('the list of conversations', () => {
       await page.getByRole('button', { name: 'Chats' }).click()
       await page.getByRole('dialog', { name: 'Navigation' }).waitFor()
       await expectAccessible(page)
+      // The list is there again beside a page that becomes wide.
+      await page.keyboard.press('Escape')
+      await page.setViewportSize({ width: 1280, height: 740 })
+      const list = page.getByRole('navigation', { name: t('app.conversations') })
+      await list.getByRole('link').first().waitFor()
     }
     expect(complaints).toEqual([])
   })
 
-  test('a conversation of ten thousand messages opens at its end', async () => {
+  test('a conversation of ten thousand messages opens at its end, and is read back to its beginning', async () => {
     await using chat = await openChat(svc, 'gina')
     const { page } = chat
     await chat.sendQuestion('Once')
@@ -218,21 +464,44 @@ describeWith('chromium')('the list of conversations', () => {
           from conversation_messages m join conversations c on c.id = m.conversation_id join users u on u.id = c.user_id,
                generate_series(1, 4999) n where u.username = 'gina'`,
     )
+    await svc.rows(
+      "update conversations set last_seq = 10000 where user_id = (select id from users where username = 'gina')",
+    )
 
     await page.reload()
     await expect.poll(() => chat.messages().count()).toBe(50)
     await expect.poll(async () => (await chat.messages().last().boundingBox())?.y).toBeLessThan(800)
-    await page.getByRole('button', { name: 'Show earlier messages' }).click()
 
-    await expect.poll(() => chat.messages().count()).toBe(100)
-    await page.getByRole('button', { name: 'Latest' }).waitFor()
+    const log = page.getByRole('log')
+    const first = (await chat.messages().first().getAttribute('id')) ?? ''
+    const findTop = (id: string) =>
+      page.evaluate<number | undefined>(`document.getElementById('${id}')?.getBoundingClientRect().top`)
+    await log.evaluate((element) => element.scrollTo({ top: 0 }))
+    await expect.poll(() => chat.messages().count()).toBe(150)
+    expect(await findTop(first)).toBeGreaterThan(0)
+    expect(await findTop(first)).toBeLessThan(200)
+    await log.focus()
+    await page.keyboard.press('Home')
+    await expect.poll(() => findTop('1.000'), { timeout: 120_000 }).toBeGreaterThan(0)
+    expect(await chat.messages().count()).toBe(150)
+    expect(await page.getByRole('button', { name: 'Show earlier messages' }).count()).toBe(0)
+    await log.evaluate((element) => element.scrollTo({ top: element.scrollHeight }))
+    await expect.poll(() => findTop('200.000')).toBeGreaterThan(0)
+
+    await chat.sendQuestion('The last question')
+
+    const own = chat.messages().filter({ hasText: 'The last question' }).first()
+    await expect.poll(async () => (await own.boundingBox())?.y).toBeGreaterThan(0)
+    await expect.poll(async () => (await own.boundingBox())?.y).toBeLessThan(700)
+    await chat.answered()
+    await page.getByRole('button', { name: 'Go to the beginning' }).waitFor({ state: 'detached' })
   })
 
   test('the whole of a chat is done by keyboard alone', async () => {
     await using chat = await openChat(svc, 'dora')
     const { page } = chat
     const field = page.getByRole('textbox', { name: 'Message' })
-    await field.focus()
+    // The field has the focus from the beginning.
     await page.keyboard.type('First line')
     await page.keyboard.press('Shift+Enter')
     await page.keyboard.type('second line')
@@ -241,15 +510,75 @@ describeWith('chromium')('the list of conversations', () => {
     await chat.answered()
     await page.keyboard.press('Control+Shift+O')
     await page.waitForURL(/\/chat$/)
+    await page.keyboard.type('Again')
+    await expect.poll(() => field.inputValue()).toBe('Again')
+    await field.fill('')
+    await page.getByRole('link', { name: 'New chat' }).click()
+    await page.keyboard.type('And again')
+    await expect.poll(() => field.inputValue()).toBe('And again')
+    await field.fill('')
 
     const debug = await page.context().newCDPSession(page)
-    await field.focus()
     await debug.send('Input.imeSetComposition', { text: 'こん', selectionStart: 2, selectionEnd: 2 })
     await page.keyboard.press('Enter')
     expect(page.url()).toMatch(/\/chat$/)
   })
 
-  test('the first view asks for little: eight requests, and 170 KiB of scripts', async () => {
+  test('shortcuts search the list, edit the last question and are listed under a question mark', async () => {
+    await using chat = await openChat(svc, 'paul')
+    const { page } = chat
+    await insert('paul', 3)
+    await chat.sendQuestion('Hello there')
+    await page.getByText('You wrote 2 words').waitFor()
+    await chat.answered()
+
+    await page.keyboard.press('ArrowUp')
+    const edited = page.getByRole('textbox', { name: 'Edit question' })
+    await expect.poll(() => edited.inputValue()).toBe('Hello there')
+    await page.keyboard.press('Escape')
+    await edited.waitFor({ state: 'detached' })
+    await page.keyboard.type('Is it?')
+    await expect.poll(() => page.getByRole('textbox', { name: 'Message' }).inputValue()).toBe('Is it?')
+    await page.keyboard.press('ArrowUp')
+    expect(await edited.count()).toBe(0)
+
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('chat')
+    expect(await page.getByRole('searchbox', { name: 'Search chats' }).inputValue()).toBe('chat')
+    const list = page.getByRole('navigation', { name: 'Chats' })
+    await expect.poll(() => list.getByRole('link').count()).toBe(3)
+
+    // The link beside the search, and then the first row.
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Tab')
+    await expect.poll(() => page.evaluate('document.activeElement.textContent')).toBe('Chat 1')
+    await page.keyboard.press('ArrowDown')
+    await expect.poll(() => page.evaluate('document.activeElement.textContent')).toBe('Chat 2')
+    await page.keyboard.press('ArrowRight')
+    await page.keyboard.press('Enter')
+    await page.getByRole('menuitem', { name: 'Rename' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('menu').waitFor({ state: 'detached' })
+    await page.keyboard.press('ArrowLeft')
+    await page.keyboard.press('Tab')
+    await expect.poll(() => page.evaluate('document.activeElement.textContent')).toBe('Chat 3')
+
+    await page.keyboard.press('?')
+    const dialog = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
+    await dialog.getByText('Edit your last question').waitFor()
+    await expectAccessible(page)
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+
+    await page.setViewportSize({ width: 360, height: 740 })
+    await list.waitFor({ state: 'detached' })
+    await page.keyboard.press('Control+k')
+    await page.getByRole('dialog').getByRole('searchbox').waitFor()
+    await page.keyboard.type('x')
+    expect(await page.getByRole('dialog').getByRole('searchbox').inputValue()).toBe('x')
+  })
+
+  test('the first view asks for little: ten requests, and 170 KiB of scripts', async () => {
     await using chat = await openChat(svc, 'emil')
     const { page, requests } = chat
     const sizes: number[] = []
@@ -267,7 +596,7 @@ describeWith('chromium')('the list of conversations', () => {
     await page.getByRole('combobox', { name: 'Model: Demo (not an AI)' }).waitFor()
 
     const counted = requests.filter(({ url }) => url.startsWith(svc.url) && !url.includes('users.changes'))
-    expect(counted.length, counted.map(({ url }) => url).join('\n')).toBeLessThanOrEqual(8)
+    expect(counted.length, counted.map(({ url }) => url).join('\n')).toBeLessThanOrEqual(10)
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(170 * 1024)
   })
 })

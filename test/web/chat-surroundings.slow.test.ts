@@ -36,16 +36,25 @@ describeWith('chromium')('around a chat', () => {
     await (await chosen).setFiles([{ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('Nine lives') }])
     await files.getByText('Ready').waitFor()
     await page.evaluate(`(() => {
-      const field = document.querySelector('.composer textarea')
-      const transfer = new DataTransfer()
-      transfer.items.add(new File(['dropped'], 'dropped.md', { type: 'text/markdown' }))
-      field.dispatchEvent(new DragEvent('drop', { dataTransfer: transfer, bubbles: true, cancelable: true }))
+      const field = document.querySelector('form textarea')
       const pasted = new DataTransfer()
       pasted.items.add(new File([new Uint8Array([77, 90, 0, 1, 255, 0, 254, 3])], 'program.exe', { type: 'application/x-msdownload' }))
       field.dispatchEvent(new ClipboardEvent('paste', { clipboardData: pasted, bubbles: true, cancelable: true }))
     })()`)
+    await files.getByText('Files of this kind are not accepted.').waitFor()
+    const drag = (kind: string) =>
+      page.evaluate(`(() => {
+        const dataTransfer = new DataTransfer()
+        dataTransfer.items.add(new File(['dropped'], 'dropped.md', { type: 'text/markdown' }))
+        const event = new DragEvent('${kind}', { dataTransfer, bubbles: true, cancelable: true })
+        document.querySelector('nav').dispatchEvent(event)
+        return event.defaultPrevented
+      })()`)
+    expect(await drag('dragover')).toBe(true)
+    await page.getByText('Drop the files to attach them').waitFor()
+    expect(await drag('drop')).toBe(true)
+    await page.getByText('Drop the files to attach them').waitFor({ state: 'detached' })
     await files.getByText('Ready').nth(1).waitFor()
-    await files.getByText('Files of this kind are not taken.').waitFor()
     await expectAccessible(page)
     await page.getByRole('button', { name: 'Remove program.exe' }).click()
     await page.getByRole('button', { name: 'Remove dropped.md' }).click()
@@ -59,6 +68,101 @@ describeWith('chromium')('around a chat', () => {
     await page.getByRole('link', { name: 'notes.txt' }).waitFor()
   })
 
+  test('files stay in their draft and in order, and go along when the question is edited', async () => {
+    await using chat = await openChat(svc, 'anna')
+    const { page } = chat
+    upstream.behave = answers('Read it.')
+    const listNames = async () => {
+      const files = page.getByRole('list', { name: 'Files' }).last().getByRole('listitem')
+      return (await files.allTextContents()).map((text) => text.replace('Ready to send', ''))
+    }
+    const uploads: (() => Promise<void>)[] = []
+    await page.route('**/attachments/actions/upload', (route) => void uploads.push(() => route.continue()))
+    const chosen = page.waitForEvent('filechooser')
+    await page.getByRole('button', { name: 'Attach files' }).click()
+    await (await chosen).setFiles(
+      ['zebra', 'apple'].map((name) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(`Word of the ${name}`) })),
+    )
+    await expect.poll(() => uploads.length).toBe(1)
+    await uploads[0]?.()
+    await expect.poll(() => uploads.length).toBe(2)
+    await uploads[1]?.()
+    await page.unroute('**/attachments/actions/upload')
+    await page.getByText('Ready').nth(1).waitFor()
+    await page.getByRole('link', { name: 'Rooms' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Rooms' }).waitFor()
+    await page.goto('/chat')
+    await page.getByText('Ready').nth(1).waitFor()
+    expect(await page.evaluate('JSON.stringify(localStorage)')).not.toContain('zebra')
+    expect(await listNames()).toEqual(['zebra', 'apple'])
+
+    await chat.sendQuestion('How many?')
+    await page.getByText('Read it.').waitFor()
+    await chat.answered()
+    await page.reload()
+    await page.getByText('Read it.').waitFor()
+    expect(await listNames()).toEqual(['zebra', 'apple'])
+    await page.getByRole('button', { name: 'Edit question' }).click()
+    await page.getByRole('textbox', { name: 'Edit question' }).fill('How few?')
+    await page.getByRole('button', { name: 'Remove apple' }).click()
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Send again' }).click()
+    await page.getByText('2 of 2').waitFor()
+    await chat.answered()
+
+    const sent = JSON.stringify(upstream.requests.at(-1)?.body.messages)
+    expect(sent).toContain('Word of the zebra')
+    expect(sent).not.toContain('Word of the apple')
+    expect(await listNames()).toEqual(['zebra'])
+    await page.goto('/chat')
+    await page.getByRole('textbox', { name: 'Message' }).waitFor()
+    expect(await page.getByRole('list', { name: 'Files' }).count()).toBe(0)
+  })
+
+  test('a long text that is pasted stays in the field until the service has it as a file', async () => {
+    await using chat = await openChat(svc, 'lars')
+    const { page } = chat
+    upstream.behave = answers('Read it.')
+    const field = page.getByRole('textbox', { name: 'Message' })
+    const offer = page.getByRole('button', { name: 'Attach them as a file' })
+    const files = page.getByRole('list', { name: 'Files' })
+    const long = 'Nine lives.\r\n'.repeat(900)
+    const paste = async (text: string) => {
+      await page.evaluate(`(() => {
+        const clipboardData = new DataTransfer()
+        clipboardData.setData('text/plain', ${JSON.stringify(text)})
+        const event = new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true })
+        document.querySelector('form textarea').dispatchEvent(event)
+      })()`)
+      await page.keyboard.insertText(text)
+    }
+    await field.pressSequentially('Count: ')
+    await paste('Nine lives.'.repeat(9))
+    expect(await offer.count()).toBe(0)
+    await paste(long)
+    await page.getByText('You have pasted 10,800 characters.').waitFor()
+    await expectAccessible(page)
+    await page.route('**/attachments/actions/upload', (route) => route.abort())
+    await offer.click()
+    await files.getByText('cannot be reached').waitFor()
+    expect(await field.inputValue()).toContain('Nine lives.\n'.repeat(900))
+    await page.unroute('**/attachments/actions/upload')
+    await page.getByRole('button', { name: 'Remove Pasted text.txt' }).click()
+    await offer.click()
+    await files.getByText('Ready').waitFor()
+    await expect.poll(() => field.inputValue()).toBe(`Count: ${'Nine lives.'.repeat(9)}`)
+    await svc.rows('delete from attachments')
+    await page.reload()
+    await files.getByText('Pasted text.txt').waitFor()
+    await files.getByText('Ready').waitFor()
+
+    await page.getByRole('button', { name: 'Send', exact: true }).click()
+    await page.getByText('Read it.').waitFor()
+    await chat.answered()
+
+    expect(JSON.stringify(upstream.requests.at(-1)?.body.messages)).toContain('Nine lives.\\nNine lives.')
+  })
+
   test('what a model is told first, and its parameters, hold for the conversation', async () => {
     await using chat = await openChat(svc, 'ben')
     const { page } = chat
@@ -66,9 +170,9 @@ describeWith('chromium')('around a chat', () => {
     await chat.sendQuestion('Hello')
     await page.getByText('Aye.').waitFor()
     await chat.answered()
-    await page.getByRole('button', { name: 'Options of the conversation' }).click()
+    await page.getByRole('button', { name: 'Chat settings' }).click()
     const dialog = page.getByRole('dialog')
-    await dialog.getByLabel('What the model is told first').fill('Talk like a pirate.')
+    await dialog.getByLabel('Instructions').fill('Talk like a pirate.')
     await dialog.getByLabel('Temperature, 0 to 2').fill('0.3')
     await expectAccessible(page)
     await dialog.getByRole('button', { name: 'Save' }).click()
@@ -93,10 +197,16 @@ describeWith('chromium')('around a chat', () => {
     await chat.sendQuestion('What is a standard error?')
     await page.getByText('Error of means').waitFor()
     await chat.answered()
-    await page.getByRole('button', { name: /^Options for Chat/ }).click()
+    await page.getByRole('button', { name: /^Options for What is/ }).click()
     await page.getByRole('menuitem', { name: 'Rename' }).click()
     await page.getByRole('button', { name: 'Suggest a name' }).click()
-    await expect.poll(() => page.getByRole('textbox', { name: 'Name' }).inputValue()).toBe('Error of means')
+    const name = page.getByRole('textbox', { name: 'Name' })
+    await expect.poll(() => name.inputValue()).toBe('Error of means')
+    upstream.behave = answers(' ')
+    await page.getByRole('button', { name: 'Suggest a name' }).click()
+    await page.getByText('The model has suggested no name.').waitFor()
+    expect(await name.inputValue()).toBe('Error of means')
+    upstream.behave = answers('Error of means')
     await page.getByRole('button', { name: 'Cancel' }).click()
 
     const field = page.getByRole('textbox', { name: 'Message' })
@@ -117,15 +227,20 @@ describeWith('chromium')('around a chat', () => {
     expect(await field.inputValue()).toBe('whats that and this')
   })
 
-  test('a conversation whose system prompt cannot be decrypted sends nothing', async () => {
-    await using chat = await openChat(svc, 'gita')
+  test.for([
+    ['system_prompt', 'gita'],
+    ['sealed_options', 'hari'],
+  ] as const)('a conversation whose %s cannot be decrypted sends nothing', async ([column, account]) => {
+    await using chat = await openChat(svc, account)
     const { page } = chat
     upstream.behave = answers('Aye.')
     await chat.sendQuestion('Hello')
     await page.getByText('Aye.').waitFor()
     await chat.answered()
-    await svc.rows(`update conversations set system_prompt = 'AAAA|AAAA|AAAA'
-      where user_id = (select id from users where username = 'gita')`)
+    await svc.rows(
+      `update conversations set ${column} = 'AAAA|AAAA|AAAA' where user_id = (select id from users where username = $1)`,
+      [account],
+    )
 
     await page.reload()
 
@@ -149,7 +264,7 @@ describeWith('chromium')('around a chat', () => {
 
     await chat.sendQuestion('Third')
 
-    await page.getByText('A usage limit is reached.').waitFor()
+    await page.getByText('The limit few calls is used up.').waitFor()
     expect(await page.getByRole('article').filter({ hasText: 'Third' }).count()).toBe(1)
   })
 
@@ -159,11 +274,11 @@ describeWith('chromium')('around a chat', () => {
     upstream.behave = answers('Thanks.')
     await svc.host.announcements.publish({ title: 'House rules', view: 'rules', force: true, users: ['emil'] })
     await page.reload()
-    await page.getByText('Please accept this first: House rules').waitFor()
+    await page.getByText('Please review and accept this first: House rules').waitFor()
     await page.getByRole('textbox', { name: 'Message' }).fill('May I?')
     expect(await page.getByRole('button', { name: 'Send', exact: true }).isDisabled()).toBe(true)
 
-    await page.getByRole('button', { name: 'Read', exact: true }).click()
+    await page.getByRole('button', { name: 'Review' }).click()
     await page.getByRole('dialog').getByText('kind').waitFor()
     await expectAccessible(page)
     await page.getByRole('dialog').getByRole('button', { name: 'I have read this and agree' }).click()
@@ -183,7 +298,7 @@ describeWith('chromium')('around a chat', () => {
     await rm(lost, { recursive: true })
     await page.reload()
 
-    await page.getByRole('button', { name: 'Read', exact: true }).click()
+    await page.getByRole('button', { name: 'Review' }).click()
 
     await page.getByRole('dialog').getByText('The text is missing.').waitFor()
     expect(await page.getByRole('dialog').getByRole('button', { name: 'I have read this' }).count()).toBe(0)

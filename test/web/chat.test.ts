@@ -23,13 +23,18 @@ describeWith('chromium')('the chat in a real browser', () => {
       ['assistant', true],
     ])
     expect(stored.map(({ content }) => content).join()).not.toContain('standard')
+    const [named] = await svc.rows<{ name: string; sealedName: string }>(
+      'select name, sealed_name as "sealedName" from conversations',
+    )
+    expect(named?.name).toMatch(/^Chat of/)
+    expect(named?.sealedName).toMatch(/^[\w+/=]+\|[\w+/=]+\|[\w+/=]+$/)
     await page.reload()
     await page.getByText('You wrote 5 words').waitFor()
     expect(await chat.messages().count()).toBe(2)
     expect(await page.locator('article strong').textContent()).toBe('standard error')
     await page
-      .getByRole('navigation', { name: 'Conversations' })
-      .getByRole('link', { name: /^Chat of/ })
+      .getByRole('navigation', { name: 'Chats' })
+      .getByRole('link', { name: 'What is a standard error?', exact: true })
       .waitFor()
     await expectAccessible(page)
 
@@ -39,6 +44,25 @@ describeWith('chromium')('the chat in a real browser', () => {
       .poll(() => page.getByRole('textbox', { name: 'Message' }).inputValue())
       .toMatch(/^> .*You wrote 5 words/)
     expect(complaints).toEqual([])
+  })
+
+  test('Enter before the models are read sends the question when they are', async () => {
+    await using svc = await startApp()
+    await using chat = await openChat(svc, 'cleo')
+    const { page } = chat
+    const models = Promise.withResolvers<void>()
+    await page.route('**/trpc/*aiModels.list*', async (route) => {
+      await models.promise
+      await route.continue()
+    })
+    await page.goto('/chat')
+    const field = page.getByRole('textbox', { name: 'Message' })
+
+    await field.fill('Who waits for whom?')
+    await field.press('Enter')
+    models.resolve()
+
+    await page.getByText('You wrote 4 words').waitFor()
   })
 
   test('the files of the front end are cached for ever and sent compressed', async () => {

@@ -1,33 +1,30 @@
 import type { Page } from 'playwright-core'
 import sharp from 'sharp'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import * as web from '../../facades/web/browser/crypto.ts'
-import { startApp, type TestApp } from '../kit/app.ts'
+import { startApp } from '../kit/app.ts'
 import { APPS_ON, addApp, EXT_APPS, establishConnection, openSealed } from '../kit/apps/ext-app.ts'
 import { addAccount, PASSWORD, signIn as signInBy } from '../kit/browser.ts'
 import { advanceClock } from '../kit/clock.ts'
 import { makePublicKey } from '../kit/identity/people.ts'
 import { sendsPage, startSite } from '../kit/net/site.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
+import { shareResource } from '../kit/share-resource.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
 import { makeKeys, openSettings, showSettings, signIn } from '../kit/web/pages.ts'
 
 const PASSKEY = 'Correct-Horse-7!'
 const NARROW = { needsKeys: false, abilities: ['ai', 'user'] as ('ai' | 'user')[] }
 
-let svc: TestApp
-let site: Awaited<ReturnType<typeof startSite>>
-beforeAll(async () => {
+const site = shareResource(async () => {
   const bytes = await sharp({ create: { width: 96, height: 96, channels: 3, background: '#06c' } })
     .png()
     .toBuffer()
-  site = await startSite('127.0.0.2', { '/logo.png': sendsPage(bytes, { 'content-type': 'image/png' }) })
-  svc = await startApp({ ...APPS_ON, LINK_PREVIEW_NETWORKS: '127.0.0.2', LINK_PREVIEW_PORTS: String(site.port) })
+  return startSite('127.0.0.2', { '/logo.png': sendsPage(bytes, { 'content-type': 'image/png' }) })
 })
-afterAll(async () => {
-  await svc[Symbol.asyncDispose]()
-  await site[Symbol.asyncDispose]()
-})
+const svc = shareResource(() =>
+  startApp({ ...APPS_ON, LINK_PREVIEW_NETWORKS: '127.0.0.2', LINK_PREVIEW_PORTS: String(site.port) }),
+)
 
 let apps = 0
 /** Adds an app whose addresses are answered in the given browser. */
@@ -36,7 +33,7 @@ async function appFor(page: Page, given: Parameters<typeof addApp>[1] = {}) {
   return addApp(svc, { name: `Portal & <b>${++apps}</b>`, ...given })
 }
 
-const ready = (page: Page) => page.locator('#connect button:not([disabled])').waitFor()
+const ready = (page: Page) => page.locator('#connect [type=submit]').waitFor()
 const linksOf = (appId: string) =>
   svc.rows('select external_id as user, passkey is not null as keys from ext_app_links where app_id = $1', [appId])
 
@@ -65,23 +62,23 @@ describeWith('chromium')('the page of consent', () => {
     await page.goto(`/connect/${request}`)
     await signIn(page)
     expect(page.url()).toContain('/register')
-    await page.click('a.button')
-    await page.fill('#passkey', PASSKEY)
-    await page.fill('#repeat', PASSKEY)
-    await page.click('#handshake button')
-    await page.click('#on', { timeout: 240_000 })
+    await page.getByRole('link', { name: 'I agree' }).click()
+    await page.fill('[name=passkey]', PASSKEY)
+    await page.fill('[name=repeat]', PASSKEY)
+    await page.click('#handshake [type=submit]')
+    await page.click('#kept a', { timeout: 240_000 })
     await ready(page)
     expect(new URL(page.url()).pathname).toBe(`/connect/${request}`)
     expect(await page.textContent('h1')).toBe(`Link “${app.name}”?`)
     expect(await page.textContent('#back')).toBe('https://portal.example/back')
     await expectAccessible(page)
-    await page.fill('#passkey', 'Another-Horse-7!')
-    await page.click('#connect button')
-    await page.waitForSelector('#connect .outcome.wrong')
+    await page.fill('[name=passkey]', 'Another-Horse-7!')
+    await page.click('#connect [type=submit]')
+    await page.waitForSelector('#connect .error[role=status]')
     expect(await linksOf(app.id)).toEqual([])
 
-    await page.fill('#passkey', PASSKEY)
-    await page.click('#connect button')
+    await page.fill('[name=passkey]', PASSKEY)
+    await page.click('#connect [type=submit]')
     await page.waitForURL('https://portal.example/back?svc-connect-status=success')
 
     const { passkey, apiToken } = await app.secrets('learner 1')
@@ -111,8 +108,8 @@ describeWith('chromium')('the page of consent', () => {
 
     await page.goto(`/connect/${await app.connectRequest('learner 9')}`)
     await ready(page)
-    await page.fill('#passkey', passphrase.normalize('NFD'))
-    await page.click('#connect button')
+    await page.fill('[name=passkey]', passphrase.normalize('NFD'))
+    await page.click('#connect [type=submit]')
     await page.waitForURL('https://portal.example/back?svc-connect-status=success')
     const { passkey } = await app.secrets('learner 9')
     expect(openSealed(String(passkey))).toBe(passphrase)
@@ -120,8 +117,8 @@ describeWith('chromium')('the page of consent', () => {
 
     const unlock = async () => {
       await page.goto('/handshake')
-      await page.fill('#passkey', passphrase)
-      await page.click('#unlock button')
+      await page.fill('[name=passkey]', passphrase)
+      await page.click('#unlock [type=submit]')
       await page.waitForURL(/chat/)
       await page.getByRole('textbox', { name: 'Message' }).waitFor()
     }
@@ -144,28 +141,28 @@ describeWith('chromium')('the page of consent', () => {
 
     await page.goto(`/connect/${await app.connectRequest('learner 2')}`)
     await ready(page)
-    const logo = (await page.getAttribute('#logo', 'src')) ?? ''
+    const logo = (await page.getAttribute('main img', 'src')) ?? ''
     const altered = await Promise.all(
       [logo.replace(/proxy-logo\/\d+/, 'proxy-logo/999'), logo.replace('expires=', 'expires=9')].map((path) =>
         page.request.get(path),
       ),
     )
     expect(altered.map((answer) => answer.status())).toEqual([404, 404])
-    expect(await page.evaluate("document.querySelector('#logo').decode().then(() => 'shown')")).toBe('shown')
+    expect(await page.evaluate("document.querySelector('main img').decode().then(() => 'shown')")).toBe('shown')
     expect(site.requestedPaths).toEqual(['/logo.png'])
-    expect(await page.isVisible('#passkey')).toBe(false)
-    expect(await page.isVisible('.notice.loud')).toBe(false)
+    expect(await page.isVisible('[name=passkey]')).toBe(false)
+    expect(await page.isVisible('#page [role=alert]')).toBe(false)
     await page.check('input[name=keys][value=given]')
-    expect(await page.isVisible('#passkey')).toBe(true)
-    expect(await page.isVisible('.notice.loud')).toBe(true)
+    expect(await page.isVisible('[name=passkey]')).toBe(true)
+    expect(await page.isVisible('#page [role=alert]')).toBe(true)
     await expectAccessible(page)
     await page.check('input[name=keys][value=""]')
     await page.uncheck('input[value=user]')
     await page.uncheck('input[value=ai]')
-    await page.click('#connect button')
-    await page.waitForSelector('#connect .outcome.wrong')
+    await page.click('#connect [type=submit]')
+    await page.waitForSelector('#connect .error[role=status]')
     await page.check('input[value=ai]')
-    await page.click('#connect button')
+    await page.click('#connect [type=submit]')
     await page.waitForURL('https://portal.example/back?svc-connect-status=success')
 
     const { passkey, privateKey, apiToken } = await app.secrets('learner 2')
@@ -173,13 +170,13 @@ describeWith('chromium')('the page of consent', () => {
     expect((await svc.send('GET', '/api/svc/v1/users/me', { token: apiToken })).status).toBe(403)
     await svc.authenticator.flush()
     await showSettings(page, 'apps')
-    const line = page.getByRole('list', { name: 'Verbundene Apps' }).getByRole('listitem')
+    const line = page.getByRole('list', { name: 'Verknüpfte Apps' }).getByRole('listitem')
     expect(await line.locator('strong').textContent()).toBe(app.name)
-    expect(await line.textContent()).toContain('Modelle fragen · Hat keine Schlüssel von Ihnen')
-    expect(await line.textContent()).toMatch(/Verbunden am .+ · Zuletzt benutzt .+ · Gültig bis /)
+    expect(await line.textContent()).toContain('Modelle fragen · Sie hat keinen Ihrer Schlüssel')
+    expect(await line.textContent()).toMatch(/Verknüpft am .+ · Zuletzt benutzt .+ · Gültig bis /)
     await expectAccessible(page)
     await line.getByRole('button').click()
-    await page.getByRole('alertdialog').getByRole('button', { name: 'Verbindung beenden' }).click()
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Verknüpfung beenden' }).click()
     await line.locator('button').waitFor({ state: 'detached' })
     expect(await linksOf(app.id)).toEqual([])
     expect((await svc.send('GET', '/api/user', { token: apiToken })).status).toBe(401)
@@ -201,12 +198,12 @@ describeWith('chromium')('the page of consent', () => {
       await page.goto(`/connect/${await app.connectRequest(`warned ${locale} ${colorScheme}`)}`)
       await ready(page)
 
-      const warning = page.locator('.notice.loud')
+      const warning = page.locator('#page [role=alert]')
       expect(await warning.textContent()).toContain(
-        locale === 'de-DE' ? 'Diese App bekommt Ihren Passkey.' : 'This app gets your passkey.',
+        locale === 'de-DE' ? 'Diese App bekommt Ihre Passphrase.' : 'This app gets your passphrase.',
       )
       const { bottom, form, size, others } = (await page.evaluate(`(() => {
-      const warning = document.querySelector('.notice.loud')
+      const warning = document.querySelector('#page [role=alert]')
       const sizeOf = (element) => parseFloat(getComputedStyle(element).fontSize)
       const others = [...document.querySelectorAll('main :not(h1)')].filter((each) => !warning.contains(each))
       return {
@@ -218,7 +215,7 @@ describeWith('chromium')('the page of consent', () => {
     })()`)) as { bottom: number; form: number; size: number; others: number }
       expect(bottom).toBeLessThan(form)
       expect(size).toBeGreaterThan(others)
-      expect(await page.textContent('#connect button')).toMatch(/passkey/i)
+      expect(await page.textContent('#connect [type=submit]')).toMatch(/passphrase/i)
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
       await expectAccessible(page)
     },
@@ -267,7 +264,7 @@ describeWith('chromium')('the page of consent', () => {
     expect((await other.send('GET', `/connect/${request}`)).status, "another person's").toBe(400)
     expect((await establishConnection(other, request, {})).status).toBe(400)
     await ready(page)
-    await page.click('#connect button')
+    await page.click('#connect [type=submit]')
     await page.waitForURL(/success/)
     expect(await shown(request), 'answered').toEqual(refused)
     expect(await shown(`${request.slice(0, -12)}AAAAAAAAAAA=`), 'tampered with').toEqual(refused)
@@ -289,8 +286,8 @@ describeWith('chromium')('the page of consent', () => {
 
     advanceClock(16 * 60_000)
     try {
-      await page.click('#connect button')
-      const outcome = page.locator('#connect .outcome.wrong')
+      await page.click('#connect [type=submit]')
+      const outcome = page.locator('#connect .error[role=status]')
       await outcome.waitFor()
       expect(await outcome.textContent()).toContain('Diese Anfrage gilt nicht mehr.')
       expect((await page.goto(`/connect/${request}`))?.status()).toBe(400)
@@ -316,15 +313,15 @@ describeWith('chromium')('the page of consent', () => {
 
     await page.goto(`/connect/${request}?redirectUrl=${encodeURIComponent(long)}`)
     expect(new URL(page.url()).pathname).toBe('/login')
-    await page.fill('#account', 'katherine')
-    await page.fill('#password', PASSWORD)
+    await page.fill('[name=account]', 'katherine')
+    await page.fill('[name=password]', PASSWORD)
     await page.click('#login button')
     await page.waitForURL(/\/connect\//)
     await ready(page)
 
     expect(new URL(page.url()).pathname).toBe(`/connect/${request}`)
     expect(await page.textContent('#back')).toBe(long)
-    await page.click('#connect button')
+    await page.click('#connect [type=submit]')
     await page.waitForURL(`${long}?svc-connect-status=success`)
     expect(await linksOf(app.id)).toEqual([{ user: 'я'.repeat(255), keys: false }])
   })

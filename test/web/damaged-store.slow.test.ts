@@ -60,7 +60,7 @@ describeWith('chromium')('a store for keys', () => {
   }
 
   const tellsDamage = (page: Page) => page.getByText('Nothing of yours is lost').waitFor()
-  const beginAnew = (page: Page) => page.getByRole('button', { name: 'Begin anew in this browser' })
+  const beginAnew = (page: Page) => page.getByRole('button', { name: 'Start over in this browser' })
 
   test.each(Object.entries(damages))('%s is told on every page, and is begun anew', async (_, script) => {
     const { page } = chat
@@ -72,8 +72,8 @@ describeWith('chromium')('a store for keys', () => {
     await expectAccessible(page)
 
     await beginAnew(page).click()
-    await page.fill('#passkey', PASSKEY)
-    await page.click('#unlock button')
+    await page.fill('[name=passkey]', PASSKEY)
+    await page.click('#unlock [type=submit]')
 
     await page.getByRole('textbox', { name: 'Message' }).waitFor()
   })
@@ -83,16 +83,16 @@ describeWith('chromium')('a store for keys', () => {
     await damage(page, damages['without its table'])
     await page.goto('/handshake?redirectUri=/chat')
     await tellsDamage(page)
-    await page.fill('#passkey', PASSKEY)
-    await page.click('#unlock button')
-    await page.locator('#unlock .outcome').getByText('Nothing of yours is lost').waitFor()
+    await page.fill('[name=passkey]', PASSKEY)
+    await page.click('#unlock [type=submit]')
+    await page.locator('#unlock [role=status]').getByText('Nothing of yours is lost').waitFor()
     await expectAccessible(page)
 
     await beginAnew(page).click()
     const said = page.getByText('Nothing of yours is lost').filter({ visible: true })
     await expect.poll(() => said.count()).toBe(0)
-    await page.fill('#passkey', PASSKEY)
-    await page.click('#unlock button')
+    await page.fill('[name=passkey]', PASSKEY)
+    await page.click('#unlock [type=submit]')
 
     await page.getByRole('textbox', { name: 'Message' }).waitFor()
   })

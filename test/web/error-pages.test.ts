@@ -82,7 +82,7 @@ test('a missing address answers programs, and below /api and /trpc, with JSON', 
 })
 
 test("a failed page says so in the person's language, without internals", async () => {
-  const spy = vi.spyOn(svc.services, 'loginSources').mockRejectedValue(new Error('no such directory: /secret'))
+  const spy = vi.spyOn(svc.services.login, 'sources').mockRejectedValue(new Error('no such directory: /secret'))
 
   const answer = await open('/login?x=1', german)
   const program = await open('/login', {})
@@ -91,14 +91,14 @@ test("a failed page says so in the person's language, without internals", async 
 
   expect(answer.status).toBe(500)
   expect(text).toContain('<h1>Etwas ist schiefgelaufen</h1>')
-  expect(text).toContain('<a class="button quiet" href="">Erneut versuchen</a>')
+  expect(text).toContain('<a href="">Erneut versuchen</a>')
   expect(text).toContain(answer.headers.get('x-request-id'))
   expect(text).not.toContain('secret')
   expect(await program.json()).toMatchObject({ success: false, code: 'internal' })
 })
 
 test('a failed page says no more than that the service is unavailable', async () => {
-  const spy = vi.spyOn(svc.services, 'loginSources').mockRejectedValue(new Problem('unavailable'))
+  const spy = vi.spyOn(svc.services.login, 'sources').mockRejectedValue(new Problem('unavailable'))
 
   const answer = await open('/login')
   spy.mockRestore()

@@ -8,9 +8,9 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import * as web from '../../facades/web/browser/crypto.ts'
-import { loadBrowserModules } from '../../facades/web/browser-modules.ts'
 import { chromiumPath } from '../kit/parts/installed.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
+import { loadBrowserModules } from '../kit/web/browser-modules.ts'
 
 const salt = '0123456789abcdef0123456789abcdef'
 const salts: web.Salts = { userdata: salt, passkey: salt, backup: salt, invitation: salt, ai: salt }

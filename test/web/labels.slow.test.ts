@@ -42,7 +42,7 @@ test('the labels are there for every key that a page names', async () => {
 test('every label is used by a page or made from a code', async () => {
   const text = await sources()
   const made =
-    /^(app\.(error|settings\.scheme|admin\.reason|audit\.outcome)\b|page\.(error|ability|notFound|outdated|appsOff|forbidden|unavailable|failed|refused)\b)/
+    /^(app\.(error|field|settings\.scheme|admin\.reason|audit\.outcome)\b|page\.(error|ability|notFound|outdated|appsOff|forbidden|unavailable|failed|refused)\b)/
 
   const isNamed = (key: string) => text.includes(`'${key}'`) || text.includes(`'${key.replace(/\.(one|other)$/, '')}'`)
   const unused = Object.keys(english).filter((key) => /^(page|app)\./.test(key) && !made.test(key) && !isNamed(key))
@@ -63,11 +63,14 @@ async function foreignWords(page: Page): Promise<string[]> {
   // Browsers with scripts see the content of `noscript` as text; ids, names and addresses are no words.
   const texts = (await page.evaluate(`(() => {
     const page = document.documentElement.cloneNode(true)
-    const parts = 'noscript, code, output, dd, .person, #other-address a'
+    const parts = 'noscript, code, output, dd, [data-tint], nav button [aria-hidden], #other-address a'
     for (const part of page.querySelectorAll(parts)) part.remove()
     const spoken = ['aria-label', 'alt', 'title', 'placeholder'].flatMap((name) =>
       [...page.querySelectorAll('[' + name + ']')].map((element) => element.getAttribute(name)))
-    return [document.title, page.querySelector('body').textContent, ...spoken].join(' ')
+    const written = document.createNodeIterator(page.querySelector('body'), NodeFilter.SHOW_TEXT)
+    const lines = []
+    while (written.nextNode()) lines.push(written.referenceNode.textContent)
+    return [document.title, ...lines, ...spoken].join(' ')
   })()`)) as string
   const rest = texts.replace(/\[(?:page|app)\.[\w.]+\]/g, ' ')
   return (rest.match(/\p{L}{2,}/gu) ?? []).filter((word) => !['svc', 'Deutsch', 'English'].includes(word))
@@ -91,11 +94,11 @@ describeWith('chromium')('with labels that give their keys', () => {
       'page.login.failed',
       'page.error.too_many_requests',
     ]) {
-      await guest.page.fill('#account', 'bob')
-      await guest.page.fill('#password', 'wrong')
+      await guest.page.fill('[name=account]', 'bob')
+      await guest.page.fill('[name=password]', 'wrong')
       await guest.page.click('#login button')
-      await guest.page.locator('#login:not([aria-busy]) .outcome.wrong').waitFor()
-      await expect.poll(() => guest.page.textContent('#login .outcome')).toBe(`[${expected}]`)
+      await guest.page.locator('#login:not([aria-busy=true]) .error[role=status]').waitFor()
+      await expect.poll(() => guest.page.textContent('#login [role=status]')).toBe(`[${expected}]`)
     }
 
     for (const path of ['/handshake', '/logout']) {
@@ -108,7 +111,7 @@ describeWith('chromium')('with labels that give their keys', () => {
     }
     await page.fill('[name=name]', '7')
     await page.click('form button')
-    await page.locator('.settings-list button').click()
+    await page.locator('main li button').click()
     await page.getByRole('alertdialog').waitFor()
     expect(await foreignWords(page)).toEqual([])
   })
@@ -128,11 +131,11 @@ describeWith('chromium')('with labels that give their keys', () => {
       ['password1', 'password1', 'page.handshake.guessable'],
       ['Correct-Horse-7!', 'Correct-Horse-8!', 'page.handshake.differ'],
     ] as const) {
-      await page.fill('#passkey', passkey)
-      await page.fill('#repeat', repeated)
-      await page.click('#handshake button')
-      await page.locator('#handshake:not([aria-busy]) .outcome.wrong').waitFor()
-      await expect.poll(() => page.textContent('#handshake .outcome')).toBe(`[${key}]`)
+      await page.fill('[name=passkey]', passkey)
+      await page.fill('[name=repeat]', repeated)
+      await page.click('#handshake [type=submit]')
+      await page.locator('#handshake:not([aria-busy=true]) .error[role=status]').waitFor()
+      await expect.poll(() => page.textContent('#handshake .error[role=status]')).toBe(`[${key}]`)
     }
     // The hint names the characters by themselves, and is a label, too.
     expect(await foreignWords(page)).toEqual([])

@@ -32,7 +32,7 @@ async function openAnswer() {
   await page.clock.install()
   await signIn(page, 'demo', password)
   await makeKeys(page)
-  await page.click('#on')
+  await page.click('#kept a')
   await page.getByRole('textbox', { name: 'Message' }).fill('Go on and on')
   await page.getByRole('button', { name: 'Send', exact: true }).click()
   await page.getByText('more more').waitFor()
@@ -89,7 +89,7 @@ describeWith('chromium')('an answer whose service', () => {
 })
 
 describeWith('chromium')('a chat', () => {
-  test('keeps its messages when they cannot be read again, and reads them later', async () => {
+  test('keeps its messages and the list when they cannot be read again, and reads them later', async () => {
     await using svc = await startApp()
     await using chat = await openChat(svc, 'cora')
     const { page } = chat
@@ -99,8 +99,9 @@ describeWith('chromium')('a chat', () => {
     const elsewhere = openBrowser(svc.url)
     await elsewhere.login('cora')
     let failures = 0
-    await page.route(/conversations\.messages/, (route) => {
-      failures++
+    const reads = /conversations\.(messages|list)/
+    await page.route(reads, (route) => {
+      if (route.request().url().includes('conversations.messages')) failures++
       return route.abort()
     })
     await page.clock.install()
@@ -117,13 +118,16 @@ describeWith('chromium')('a chat', () => {
     await expect.poll(countFailures).toBe(4)
     await page.clock.runFor(2000)
 
-    expect(await page.locator('article.user', { hasText: 'Stay here' }).count()).toBe(1)
-    await page.unroute(/conversations\.messages/)
+    expect(await page.getByRole('article', { name: 'Your message' }).filter({ hasText: 'Stay here' }).count()).toBe(1)
+    const list = page.getByRole('navigation', { name: 'Chats' })
+    expect(await list.getByRole('link', { name: 'Stay here' }).count()).toBe(1)
+    expect(await list.getByRole('alert').count()).toBe(0)
+    await page.unroute(reads)
     expect((await elsewhere.send('POST', '/trpc/conversations.create', { body: { name: 'Other' } })).status).toBe(200)
-    await page.locator('article.user', { hasText: 'Stay here' }).nth(1).waitFor()
+    await page.getByRole('article', { name: 'Your message' }).filter({ hasText: 'Stay here' }).nth(1).waitFor()
     await page.getByRole('textbox', { name: 'Message' }).fill('Still three words')
     await page.getByRole('button', { name: 'Send', exact: true }).click()
-    await page.locator('article.user', { hasText: 'Still three words' }).waitFor()
+    await page.getByRole('article', { name: 'Your message' }).filter({ hasText: 'Still three words' }).waitFor()
   })
 })
 
@@ -161,7 +165,7 @@ describeWith('chromium')('a session', () => {
     await page.goto('/settings/sessions')
     await openBrowser(svc.url).login('ben')
     await page.reload()
-    await page.getByRole('button', { name: 'End all others' }).click()
+    await page.getByRole('button', { name: 'End all other sessions' }).click()
     await page.getByText('The session has ended.').waitFor()
 
     const elsewhere = openBrowser(svc.url)

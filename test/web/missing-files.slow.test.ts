@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { openChat } from '../kit/web/chat.ts'
-import { waitForSettings } from '../kit/web/pages.ts'
+import { openAccountMenu, waitForSettings } from '../kit/web/pages.ts'
 
 describeWith('chromium')('a page that lacks a file of its own', () => {
   test('reloads if there is a newer front end, and shows the requested view', async () => {
@@ -21,7 +21,8 @@ describeWith('chromium')('a page that lacks a file of its own', () => {
       await route.fulfill({ response: answer, body: body.replaceAll(/main-[\w-]+\.js/g, 'main-newer.js') })
     })
 
-    await page.getByRole('link', { name: 'Settings' }).first().click()
+    await openAccountMenu(page)
+    await page.getByRole('menuitem', { name: 'Settings' }).click()
 
     await waitForSettings(page)
     expect(await page.evaluate('globalThis.isOpenedBefore')).toBeUndefined()
@@ -32,12 +33,13 @@ describeWith('chromium')('a page that lacks a file of its own', () => {
     await using person = await openChat(svc, 'ada')
     const { page } = person
     await page.evaluate('globalThis.isOpenedBefore = true')
+    await openAccountMenu(page)
     await page.context().setOffline(true)
 
-    await page.getByRole('link', { name: 'Settings' }).first().click()
+    await page.getByRole('menuitem', { name: 'Settings' }).click()
 
     await page.getByRole('alert').getByText('The service cannot be reached.').waitFor()
-    await page.getByRole('navigation', { name: 'Conversations' }).waitFor()
+    await page.getByRole('navigation', { name: 'Chats' }).waitFor()
     expect(await page.evaluate('globalThis.isOpenedBefore')).toBe(true)
     await page.context().setOffline(false)
     await page.getByRole('button', { name: 'Try again' }).click()

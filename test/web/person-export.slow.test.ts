@@ -4,20 +4,17 @@ import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { unzipSync } from 'fflate'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { AppFiles } from '../../facades/web/app-files.ts'
-import { startApp, type TestApp } from '../kit/app.ts'
+import { startApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
+import { shareResource } from '../kit/share-resource.ts'
 import { openChat } from '../kit/web/chat.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
 import { openSettings, PASSKEY, showSettings } from '../kit/web/pages.ts'
 import { openRooms } from '../kit/web/rooms.ts'
 
-let svc: TestApp
-beforeAll(async () => {
-  svc = await startApp()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startApp)
 
 const CANARY = 'a canary in a question'
 
@@ -27,7 +24,7 @@ async function saveCopy(page: Page, folder: string): Promise<string> {
   await page.getByRole('button', { name: 'Make a copy' }).click()
   const link = page.getByRole('link', { name: 'Download' })
   await link.waitFor()
-  await page.getByText(/is ready\. It has [\d.]+ MB\./).waitFor()
+  await page.getByText(/is ready\. Its size is [\d.]+ MB\./).waitFor()
   const [download] = await Promise.all([page.waitForEvent('download'), link.click()])
   const path = join(folder, download.suggestedFilename())
   await download.saveAs(path)
@@ -62,14 +59,15 @@ describeWith('chromium')('a copy of a person’s data', () => {
     const { page, requests, complaints } = offline
     await page.goto(pathToFileURL(join(folder.path, 'copy/open.html')).href)
     await page.getByLabel('ZIP file').setInputFiles(archive)
-    await page.getByLabel('Passkey or recovery code').fill('wrong')
+    await page.getByLabel('Passphrase or recovery code').fill('wrong')
     await page.getByRole('button', { name: 'Open' }).click()
-    await page.getByText('Neither the passkey nor the recovery code').waitFor()
+    await page.getByText('neither the passphrase nor the recovery code').waitFor()
     await expectAccessible(page)
-    await page.getByLabel('Passkey or recovery code').fill(PASSKEY)
+    await page.getByLabel('Passphrase or recovery code').fill(PASSKEY)
     await page.getByRole('button', { name: 'Open' }).click()
-    await page.locator('.row').first().click()
-    await page.getByText(CANARY, { exact: true }).waitFor()
+    await page.getByRole('listitem').first().getByRole('button').click()
+    await page.getByRole('heading', { name: CANARY }).waitFor()
+    await page.getByRole('listitem').getByText(CANARY, { exact: true }).waitFor()
     await expectAccessible(page)
     for (const part of ['Rooms', 'Files', 'Everything']) {
       await page.getByRole('button', { name: part }).click()
@@ -91,11 +89,11 @@ describeWith('chromium')('a copy of a person’s data', () => {
     await using room = await openRooms(svc, 'bea')
     await room.createRoom('Chess')
     await room.page
-      .locator('.room-foot input[type=file]')
+      .locator('footer input[type=file]')
       .setInputFiles({ name: 'plan.txt', mimeType: 'text/plain', buffer: Buffer.from('the plan') })
     await room.page.getByText('plan.txt').waitFor()
     await room.say(CANARY)
-    await room.said(CANARY).waitFor()
+    await room.findMessage(CANARY).waitFor()
     await expect.poll(() => svc.rows('select id from attachments where message_id is not null')).toHaveLength(1)
     const copy = join(folder.path, 'copy')
     await unpackInto(copy, await saveCopy(room.page, folder.path))
@@ -109,7 +107,7 @@ describeWith('chromium')('a copy of a person’s data', () => {
     const { page, complaints } = offline
     await page.goto(pathToFileURL(join(copy, 'open.html')).href)
     await page.getByLabel('Entpackter Ordner').setInputFiles(copy)
-    await page.getByLabel('Passkey oder Wiederherstellungscode').fill(room.code.toUpperCase())
+    await page.getByLabel('Passphrase oder Wiederherstellungscode').fill(room.code.toUpperCase())
     await page.getByRole('button', { name: 'Öffnen' }).click()
     await page.getByRole('button', { name: 'Räume' }).click()
     await page.getByRole('button', { name: /Chess/ }).click()

@@ -29,7 +29,7 @@ describeWith('chromium')('a model that answers in a room', () => {
   })
   afterAll(() => resources.disposeAsync())
 
-  const running = ({ page }: Pick<RoomsPage, 'page'>) => page.locator('article.running')
+  const running = ({ page }: Pick<RoomsPage, 'page'>) => page.locator('article[aria-busy="true"]')
 
   test('everybody sees the answer grow, also who comes later, and its asker stops it', async () => {
     upstream.behave = neverEnds
@@ -57,14 +57,14 @@ describeWith('chromium')('a model that answers in a room', () => {
   test('a tool call asks the asker alone, and runs once after approval', async () => {
     upstream.behave = callsTool('mail_echo', '{"text":"to the port"}')
     await ben.say('@svc Write a letter')
-    const question = running(ben).getByRole('region', { name: /mail_echo/ })
+    const question = running(ben).getByRole('region', { name: /“Mail echo”/ })
     await question.getByText('to the port').waitFor()
     await expectAccessible(ben.page)
-    await running(ada).getByText('mail_echo').waitFor()
-    expect(await ada.page.getByRole('region', { name: /mail_echo/ }).count()).toBe(0)
+    await running(ada).getByText('“Mail echo”').waitFor()
+    expect(await ada.page.getByRole('region', { name: /“Mail echo”/ }).count()).toBe(0)
 
-    await question.getByRole('button', { name: 'Once' }).click()
-    for (const each of [ada, ben, cyd]) await each.said('The tool was of help.').waitFor()
+    await question.getByRole('button', { name: 'Allow once' }).click()
+    for (const each of [ada, ben, cyd]) await each.findMessage('The tool was of help.').waitFor()
   })
 
   test('a model gets earlier messages and files only if the asker chooses so', async () => {
@@ -75,9 +75,9 @@ describeWith('chromium')('a model that answers in a room', () => {
     await (await chosen).setFiles(file)
     await ben.page.getByText('Ready').waitFor()
     await ben.say('The list of the day')
-    await ben.said('The list of the day').getByRole('button', { name: 'ships.txt' }).waitFor()
+    await ben.findMessage('The list of the day').getByRole('button', { name: 'ships.txt' }).waitFor()
 
-    await ben.page.locator('.room-foot').getByRole('textbox', { name: 'Message' }).fill('@svc How many ships?')
+    await ben.page.locator('footer').getByRole('textbox', { name: 'Message' }).fill('@svc How many ships?')
     const panel = ben.page.getByRole('group', { name: 'A model is asked' })
     await panel.getByRole('radio', { name: 'the last 20 messages' }).check()
     await panel.getByText('ships.txt').waitFor()
@@ -85,14 +85,14 @@ describeWith('chromium')('a model that answers in a room', () => {
     await panel.getByText('ships.txt').waitFor({ state: 'detached' })
     await panel.getByRole('checkbox', { name: 'with their files' }).check()
     await expectAccessible(ben.page)
-    await ben.page.locator('.room-foot').getByRole('button', { name: 'Send', exact: true }).click()
-    await cyd.said('Nine ships.').waitFor()
+    await ben.page.locator('footer').getByRole('button', { name: 'Send', exact: true }).click()
+    await cyd.findMessage('Nine ships.').waitFor()
     const prompt = JSON.stringify(upstream.requests.at(-1)?.body)
     for (const text of ['The list of the day', 'Nine ships lie here', 'How many ships?']) expect(prompt).toContain(text)
 
-    await cyd.said('Nine ships.').hover()
-    await cyd.said('Nine ships.').getByRole('button', { name: 'More' }).click()
-    await cyd.page.getByRole('menuitem', { name: 'What the model was given' }).click()
+    await cyd.findMessage('Nine ships.').hover()
+    await cyd.findMessage('Nine ships.').getByRole('button', { name: 'More' }).click()
+    await cyd.page.getByRole('menuitem', { name: 'What the model received' }).click()
     await cyd.page.getByRole('dialog').getByText('one file').waitFor()
     await cyd.page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
   })

@@ -63,7 +63,7 @@ describeWith('chromium')('a room while connections fail', () => {
       { times: 1 },
     )
     await ada.say('only once')
-    await ben.said('only once').waitFor()
+    await ben.findMessage('only once').waitFor()
     await ada.page.getByText('waits for a connection').waitFor({ state: 'detached' })
     expect(await stored()).toBe(before + 1)
     expect(await shownIn(ada.page)).toEqual(['only once'])
@@ -86,17 +86,17 @@ describeWith('chromium')('a room while connections fail', () => {
       { times: 1 },
     )
     await ada.say('refused')
-    const message = ada.said('refused')
+    const message = ada.findMessage('refused')
     await message.getByText('not sent').waitFor()
     await expectAccessible(ada.page)
     await message.getByRole('button', { name: 'Try again' }).click()
-    await ben.said('refused').waitFor()
+    await ben.findMessage('refused').waitFor()
 
     const refusal = [{ error: { message: 'No', code: -32003, data: { code: 'FORBIDDEN', httpStatus: 403 } } }]
     await ada.page.route(SENDING, (route) => route.fulfill({ status: 403, json: refusal }))
     await ada.say('discarded')
-    await ada.said('discarded').getByRole('button', { name: 'Discard' }).click()
-    await ada.said('discarded').waitFor({ state: 'detached' })
+    await ada.findMessage('discarded').getByRole('button', { name: 'Discard' }).click()
+    await ada.findMessage('discarded').waitFor({ state: 'detached' })
   })
 
   test('a message appears at once, marked until it is sent', async () => {
@@ -106,40 +106,40 @@ describeWith('chromium')('a room while connections fail', () => {
       await route.continue()
     })
     await ada.say('on its way')
-    await ada.said('on its way').getByText('sending', { exact: true }).waitFor()
-    expect(await ben.said('on its way').count()).toBe(0)
+    await ada.findMessage('on its way').getByText('sending', { exact: true }).waitFor()
+    expect(await ben.findMessage('on its way').count()).toBe(0)
     held.resolve()
-    await ben.said('on its way').waitFor()
-    await ada.said('on its way').getByText('sending', { exact: true }).waitFor({ state: 'detached' })
+    await ben.findMessage('on its way').waitFor()
+    await ada.findMessage('on its way').getByText('sending', { exact: true }).waitFor({ state: 'detached' })
   })
 
   test('a browser that slept shows what was written, edited and deleted meanwhile', async () => {
     for (const text of ['a buoy', 'an anchor']) {
       await ada.say(text)
-      await ben.said(text).waitFor()
+      await ben.findMessage(text).waitFor()
     }
     const debug = await ben.page.context().newCDPSession(ben.page)
     await debug.send('Page.setWebLifecycleState', { state: 'frozen' })
     onTestFinished(async () => void (await debug.send('Page.setWebLifecycleState', { state: 'active' })))
     const choose = async (text: string, entry: string) => {
-      await ada.said(text).hover()
-      await ada.said(text).getByRole('button', { name: 'More' }).click()
+      await ada.findMessage(text).hover()
+      await ada.findMessage(text).getByRole('button', { name: 'More' }).click()
       await ada.page.getByRole('menuitem', { name: entry }).click()
     }
     await choose('a buoy', 'Edit message')
     await ada.page.getByRole('textbox', { name: 'Edit message' }).fill('a red buoy')
     await ada.page.getByRole('button', { name: 'Save' }).click()
-    await ada.said('a red buoy').waitFor()
+    await ada.findMessage('a red buoy').waitFor()
     await choose('an anchor', 'Delete')
     await ada.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
     await ada.say('while you slept')
-    await ada.said('while you slept').waitFor()
+    await ada.findMessage('while you slept').waitFor()
 
     await debug.send('Page.setWebLifecycleState', { state: 'active' })
-    await ben.said('while you slept').waitFor()
-    await ben.said('a red buoy').waitFor()
-    await ben.said('This message was deleted.').waitFor()
-    expect(await ben.said('an anchor').count()).toBe(0)
+    await ben.findMessage('while you slept').waitFor()
+    await ben.findMessage('a red buoy').waitFor()
+    await ben.findMessage('Message deleted').waitFor()
+    expect(await ben.findMessage('an anchor').count()).toBe(0)
   })
 
   test('offline, a question to a model is refused, and messages wait until reconnection', async () => {
@@ -158,14 +158,14 @@ describeWith('chromium')('a room while connections fail', () => {
 
     await context.setOffline(false)
     await expect.poll(() => shownIn(ben.page)).toEqual(['tide one', 'tide two', 'tide three', 'from the tunnel'])
-    await ada.said('from the tunnel').waitFor()
+    await ada.findMessage('from the tunnel').waitFor()
   })
 
   test('an open room goes on after the person has ended their other sessions', async () => {
     const { page } = ben
     const [socket] = await Promise.all([page.waitForEvent('websocket'), page.reload()])
     await ada.say('before the end')
-    await ben.said('before the end').waitFor()
+    await ben.findMessage('before the end').waitFor()
     const closed = socket.waitForEvent('close')
     const status = await page.evaluate(async () => {
       const headers = { 'content-type': 'application/json' }
@@ -176,7 +176,7 @@ describeWith('chromium')('a room while connections fail', () => {
     await closed
     for (const text of ['after the end', 'and once more']) {
       await ada.say(text)
-      await ben.said(text).waitFor()
+      await ben.findMessage(text).waitFor()
     }
     expect(await page.getByRole('alertdialog').count()).toBe(0)
   })
@@ -191,8 +191,8 @@ describeWith('chromium')('a room while connections fail', () => {
     await ada.invite(account)
     await guest.page.reload()
     await guest.accept()
-    await guest.said('before the guest').waitFor()
+    await guest.findMessage('before the guest').waitFor()
     await ada.say(`by another way for ${account}`)
-    await guest.said(`by another way for ${account}`).waitFor()
+    await guest.findMessage(`by another way for ${account}`).waitFor()
   })
 })

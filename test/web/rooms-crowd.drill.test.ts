@@ -42,7 +42,7 @@ async function openWorld() {
 
 /** The ids of the messages that a page shows, from top to bottom. */
 const shownIn = ({ page }: RoomsPage): Promise<string[]> =>
-  page.locator('.room-message[id]').evaluateAll((all) => all.map(({ id }) => id.replace('message-', '')))
+  page.locator('article[id]').evaluateAll((all) => all.map(({ id }) => id.replace('message-', '')))
 
 type World = Awaited<ReturnType<typeof openWorld>>
 
@@ -52,7 +52,7 @@ async function openBrowsers({ svc, balancer }: World, resources: AsyncDisposable
   const { people: pages } = resources.use(await gatherInRoom(behindBalancer, 'Square', ['adaa', 'benn', 'cydd']))
   const [ada, ...others] = pages
   await ada.say('One of many')
-  for (const other of others) await other.said('One of many').waitFor()
+  for (const other of others) await other.findMessage('One of many').waitFor()
   return { ada, others, pages }
 }
 
@@ -106,7 +106,7 @@ describeWith(
     const last = stored.slice(-SHOWN).map((each) => each.id)
     for (const each of pages) await expect.poll(() => shownIn(each), SLOW).toEqual(last)
     await ada.say('The end of it')
-    for (const other of others) await other.said('The end of it').waitFor({ timeout: 60_000 })
+    for (const other of others) await other.findMessage('The end of it').waitFor({ timeout: 60_000 })
     expect(pages.flatMap(({ complaints }) => complaints).filter((text) => /Content Security/.test(text))).toEqual([])
   })
 })

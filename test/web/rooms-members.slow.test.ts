@@ -3,7 +3,7 @@ import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, PASSWORD } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
-import { makeRoom, openRooms, type RoomsPage } from '../kit/web/rooms.ts'
+import { findInvitation, makeRoom, openRooms, type RoomsPage } from '../kit/web/rooms.ts'
 
 describeWith('chromium')('the members of a room in three browsers', () => {
   const resources = new AsyncDisposableStack()
@@ -21,7 +21,7 @@ describeWith('chromium')('the members of a room in three browsers', () => {
   })
   afterAll(() => resources.disposeAsync())
 
-  const invitationTo = (room: string, { page }: RoomsPage) => page.locator('.invitation').filter({ hasText: room })
+  const invitationTo = (room: string, { page }: RoomsPage) => findInvitation(page, room)
 
   const panelOf = ({ page }: RoomsPage) => page.getByRole('complementary', { name: 'Members' })
 
@@ -31,9 +31,9 @@ describeWith('chromium')('the members of a room in three browsers', () => {
     await ada.showPanel('Members')
     await panelOf(ada).getByRole('button', { name: 'Invite', exact: true }).click()
     const dialog = ada.page.getByRole('dialog')
-    await dialog.getByLabel('Find people').fill('dora')
+    await dialog.getByLabel('Search people').fill('dora')
     await dialog.getByRole('button', { name: /^Invite / }).click()
-    await dialog.getByText('Has no keys yet.').waitFor()
+    await dialog.getByText('This person has no keys yet.').waitFor()
     await expectAccessible(ada.page)
     await dialog.getByRole('button', { name: 'Close' }).click()
     await svc.rows(
@@ -43,14 +43,14 @@ describeWith('chromium')('the members of a room in three browsers', () => {
     await ada.page.reload()
     await ada.showPanel('Members')
     await panelOf(ada).getByRole('list', { name: 'Invited' }).getByText('The dora').waitFor()
-    await panelOf(ada).getByText('Has no keys yet.').waitFor({ state: 'detached' })
+    await panelOf(ada).getByText('This person has no keys yet.').waitFor({ state: 'detached' })
   })
 
   test('an invitation shows what it is to, and is declined or accepted', async () => {
     const room = await makeRoom('Council', [ada])
     await ada.invite('benn')
     const invitation = invitationTo(room, ben)
-    await invitation.getByText('The adaa invites you as: Editor.').waitFor()
+    await invitation.getByText('The adaa invites you. Your role will be: Editor.').waitFor()
     await invitation.getByRole('button', { name: 'Decline' }).click()
     await invitation.waitFor({ state: 'detached' })
     await ada.invite('benn')
@@ -72,7 +72,7 @@ describeWith('chromium')('the members of a room in three browsers', () => {
     await panelOf(ada).getByRole('button', { name: 'Invite', exact: true }).click()
     const dialog = ada.page.getByRole('dialog')
     await dialog.getByLabel('Role').selectOption('viewer')
-    await dialog.getByRole('button', { name: 'Make a link' }).click()
+    await dialog.getByRole('button', { name: 'Create link' }).click()
     const link = await dialog.getByRole('textbox', { name: 'Invitation by link' }).inputValue()
     await dialog.getByRole('img', { name: 'The link as a QR code' }).waitFor()
     await expectAccessible(ada.page)
@@ -81,12 +81,12 @@ describeWith('chromium')('the members of a room in three browsers', () => {
 
     await cyd.page.goto('about:blank')
     await cyd.page.goto(link)
-    await cyd.page.getByText('The adaa invites you as: Reader.').waitFor()
+    await cyd.page.getByText('The adaa invites you. Your role will be: Reader.').waitFor()
     expect(cyd.page.url()).toMatch(/\/rooms\/join$/)
     await expectAccessible(cyd.page)
     await cyd.page.getByRole('button', { name: 'Accept' }).click()
-    await cyd.said('Before the guest').waitFor()
-    await cyd.page.getByText('You may read here.').waitFor()
+    await cyd.findMessage('Before the guest').waitFor()
+    await cyd.page.getByText('You can read here.').waitFor()
 
     const secret = link.split('.').at(-1) ?? ''
     const all = [...ada.requests, ...cyd.requests].filter(({ url }) => url.startsWith(`${svc.url}/`))
@@ -96,13 +96,13 @@ describeWith('chromium')('the members of a room in three browsers', () => {
   test('a link is made once, and goes when another role is chosen', async () => {
     await makeRoom('Council', [ada])
     await ada.showPanel('Members')
-    const invited = panelOf(ada).getByRole('list', { name: 'Invited' }).getByText('Whoever has the link')
+    const invited = panelOf(ada).getByRole('list', { name: 'Invited' }).getByText('Anybody who has the link')
     await panelOf(ada).getByRole('button', { name: 'Invite', exact: true }).click()
     const dialog = ada.page.getByRole('dialog')
-    await dialog.getByRole('button', { name: 'Make a link' }).dblclick()
+    await dialog.getByRole('button', { name: 'Create link' }).dblclick()
     await dialog.getByRole('textbox', { name: 'Invitation by link' }).waitFor()
     await dialog.getByLabel('Role').selectOption('viewer')
-    await dialog.getByRole('button', { name: 'Make a link' }).waitFor()
+    await dialog.getByRole('button', { name: 'Create link' }).waitFor()
     await dialog.getByRole('button', { name: 'Close' }).click()
     await expect.poll(() => invited.count()).toBe(1)
   })
@@ -113,7 +113,7 @@ describeWith('chromium')('the members of a room in three browsers', () => {
     await ada.showPanel('Members')
     await panelOf(ada).getByRole('button', { name: 'Invite', exact: true }).click()
     const dialog = ada.page.getByRole('dialog')
-    await dialog.getByRole('button', { name: 'Make a link' }).click()
+    await dialog.getByRole('button', { name: 'Create link' }).click()
     const link = await dialog.getByRole('textbox', { name: 'Invitation by link' }).inputValue()
     await dialog.getByRole('button', { name: 'Close' }).click()
     const { page } = ben
@@ -122,8 +122,8 @@ describeWith('chromium')('the members of a room in three browsers', () => {
     await page.goto(link)
     await page.waitForURL(/\/login/)
     expect(page.url()).not.toContain('#')
-    await page.fill('#account', 'benn')
-    await page.fill('#password', PASSWORD)
+    await page.fill('[name=account]', 'benn')
+    await page.fill('[name=password]', PASSWORD)
     await page.click('#login button')
     await page.getByRole('button', { name: 'Accept' }).click()
     await page.getByRole('article').filter({ hasText: 'Before the guest' }).waitFor()
@@ -133,23 +133,25 @@ describeWith('chromium')('the members of a room in three browsers', () => {
     const room = await makeRoom('Council', [ada, ben, cyd])
     await ada.showPanel('Members')
     await panelOf(ada).getByLabel('Role of The cydd').selectOption('viewer')
-    await cyd.page.getByText('You may read here.').waitFor()
+    await cyd.page.getByText('You can read here.').waitFor()
     await panelOf(ada).getByLabel('Role of The cydd').selectOption('editor')
     await cyd.page.getByRole('main').getByRole('textbox', { name: 'Message' }).waitFor()
     await cyd.say('I can write now')
-    await ben.said('I can write now').waitFor()
+    await ben.findMessage('I can write now').waitFor()
     await panelOf(ada).getByRole('button', { name: 'Remove The cydd' }).click()
-    await ada.page.getByRole('dialog').getByText('will not read what is written from now on').waitFor()
+    await ada.page.getByRole('dialog').getByText('can no longer read what is written from now on').waitFor()
     await ada.page.getByRole('dialog').getByRole('button', { name: 'Remove', exact: true }).click()
+    for (const { page } of [ada, ben]) await page.getByText('The cydd was removed from the room.').last().waitFor()
+    await expectAccessible(ben.page)
 
-    await cyd.page.getByText('This room is not there for you').waitFor()
+    await cyd.page.getByText('You are no longer a member of this room').waitFor()
     expect(await cyd.page.getByRole('article').count()).toBe(0)
     const keys = () =>
       svc.rows('select key_epoch as epoch, rekey_required_since is null as done from rooms where name = $1', [room])
     await expect.poll(keys).toEqual([{ epoch: 1, done: true }])
     await ben.page.reload()
     await ben.say('Without the guest')
-    await ada.said('Without the guest').waitFor()
+    await ada.findMessage('Without the guest').waitFor()
     const [last] = await svc.rows<{ epoch: number }>(
       'select key_epoch as epoch from room_messages order by id desc limit 1',
     )
@@ -159,7 +161,7 @@ describeWith('chromium')('the members of a room in three browsers', () => {
   test('a message without its key says so, and opens when the key arrives', async () => {
     const room = await makeRoom('Council', [ada, ben])
     await ada.say('Without the key')
-    await ben.said('Without the key').waitFor()
+    await ben.findMessage('Without the key').waitFor()
     // An open page of another member would hand the key over at once.
     await ada.page.goto('about:blank')
     const ofBen = "user_id = (select id from users where username = 'benn')"
@@ -167,8 +169,8 @@ describeWith('chromium')('the members of a room in three browsers', () => {
     await svc.rows(`delete from room_keys where room_id = ${ofRoom('id')} and ${ofBen}`, [room])
     await svc.rows(`delete from user_keychain_values where key = ${ofRoom('slug')} and ${ofBen}`, [room])
     await ben.page.reload()
-    await ben.page.getByText('The key of this message (number 0) is not there yet.').waitFor()
-    await ben.page.getByText('The key of this room is not there yet.').waitFor()
+    await ben.page.getByText('The key of this message (number 0) has not arrived yet.').waitFor()
+    await ben.page.getByText('The key of this room has not arrived yet.').waitFor()
     await expectAccessible(ben.page)
 
     await svc.rows('update rooms set rekey_required_since = now() where name = $1', [room])
@@ -176,9 +178,9 @@ describeWith('chromium')('the members of a room in three browsers', () => {
     await ben.page.getByRole('status').getByText('The room is getting new keys.').waitFor()
     await expectAccessible(ben.page)
     await ada.page.goBack()
-    await ben.said('Without the key').waitFor()
+    await ben.findMessage('Without the key').waitFor()
     await ben.say('Healed')
-    await ada.said('Healed').waitFor()
+    await ada.findMessage('Healed').waitFor()
   })
 
   test('leaving warns of its consequences, and closes the room for the person', async () => {

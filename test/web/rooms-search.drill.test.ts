@@ -20,7 +20,7 @@ describeWith('chromium')('somebody who searches in a room', () => {
     for (const text of ['Hay', 'A **needle** in it']) {
       await ada.say(text)
       await ada.page
-        .locator('.room-message:not(.outgoing)')
+        .locator('article[id]')
         .filter({ hasText: text.slice(-5) })
         .waitFor()
     }
@@ -34,12 +34,12 @@ describeWith('chromium')('somebody who searches in a room', () => {
     await ada.page.getByRole('navigation', { name: 'Rooms' }).getByRole('link', { name: /Barn/ }).click()
     await ada.showPanel('Search')
     const panel = ada.page.getByRole('complementary', { name: 'Search' })
-    await panel.getByText('Searched in the last 50 messages.').waitFor()
+    await panel.getByText('The last 50 messages were searched.').waitFor()
     return panel
   }
   const searchAll = async (panel: Awaited<ReturnType<typeof openSearch>>) => {
     await panel.getByRole('button', { name: 'Search the whole history' }).click()
-    await panel.getByText('Searched in all 5,002 messages.').waitFor()
+    await panel.getByText('All 5,002 messages were searched.').waitFor()
   }
 
   test('the whole history is searched in a worker, and an old message shown', async () => {
@@ -53,7 +53,7 @@ describeWith('chromium')('somebody who searches in a room', () => {
     await expectAccessible(ada.page)
 
     await panel.getByRole('button', { name: /needle/ }).click()
-    await ada.page.locator('article.found').filter({ hasText: 'A needle in it' }).waitFor()
+    await ada.page.locator('article[aria-current]').filter({ hasText: 'A needle in it' }).waitFor()
     await ada.say('Another needle')
     await panel.getByRole('button', { name: /Another needle/ }).waitFor()
     expect(await panel.getByRole('button', { name: /needle/ }).count()).toBe(2)
@@ -62,10 +62,10 @@ describeWith('chromium')('somebody who searches in a room', () => {
   test('the searched history stays while the search is closed, and ends with the room', async () => {
     const panel = await openSearch()
     await panel.getByRole('button', { name: 'Search the whole history' }).click()
-    await panel.getByText(/Searched in all 5,00\d messages/).waitFor()
+    await panel.getByText(/All 5,00\d messages were searched/).waitFor()
     await panel.getByRole('button', { name: 'Close' }).click()
     await ada.showPanel('Search')
-    await panel.getByText(/Searched in all 5,00\d messages/).waitFor()
+    await panel.getByText(/All 5,00\d messages were searched/).waitFor()
     expect(ada.page.workers().length).toBe(1)
     await ada.page.getByRole('link', { name: 'Chats' }).first().click()
     await expect.poll(() => ada.page.workers().length).toBe(0)
@@ -74,7 +74,7 @@ describeWith('chromium')('somebody who searches in a room', () => {
   test('what is read goes with the session', async () => {
     const panel = await openSearch()
     await panel.getByRole('button', { name: 'Search the whole history' }).click()
-    await panel.getByText(/Searched in all 5,00\d messages/).waitFor()
+    await panel.getByText(/All 5,00\d messages were searched/).waitFor()
     await ada.page.context().clearCookies()
     await ada.say('Who am I?')
     await expect.poll(() => ada.page.workers().length).toBe(0)

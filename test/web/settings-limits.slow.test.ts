@@ -34,31 +34,41 @@ describeWith('chromium')('the limits in the settings', () => {
     )
 
     await showSettings(page, 'usage')
-    await page.locator('.limits li').first().waitFor()
+    await page.locator('main li').first().waitFor()
 
-    const hints = await page.locator('.limits .hint').allTextContents()
-    expect(hints).toEqual(
+    const lines = page.getByRole('list', { name: locale === 'en-US' ? 'Your limits' : 'Ihre Limits' }).locator('p')
+    expect(await lines.allTextContents()).toEqual(
       locale === 'en-US'
         ? [
-            expect.stringMatching(
-              /^500 of 1,000 requests used · 20 held for requests under way · 480 left · begins anew [^·]+$/,
-            ),
-            expect.stringMatching(/^€1\.90 of €2\.00 used · €0\.10 left · begins anew [^·]+ · not enforced$/),
-            expect.stringMatching(/^0 of 5,000 tokens used · 5,000 left · begins anew \d/),
+            'calls en-US480 requests left',
+            'You can use 1,000 requests per day.',
+            expect.stringMatching(/^500 used · 20 reserved for requests in progress · resets on [^·]+$/),
+            'money en-US€0.10 left',
+            'You can use €2.00 per month.',
+            expect.stringMatching(/^€1\.90 used · resets on [^·]+ · only counted, never refused$/),
+            'words en-US5,000 tokens left',
+            'You can use 5,000 tokens per hour.',
+            expect.stringMatching(/^0 used · resets on \w/),
           ]
         : [
+            'calls de-DEnoch 480 Anfragen',
+            'Sie können 1.000 Anfragen je Tag nutzen.',
             expect.stringMatching(
-              /^500 von 1\.000 Anfragen verbraucht · 20 für laufende Anfragen gehalten · 480 übrig · beginnt neu am [^·]+$/,
+              /^500 verbraucht · 20 für laufende Anfragen reserviert · wird am [^·]+ zurückgesetzt$/,
             ),
+            expect.stringMatching(/^money de-DEnoch 0,10\s€$/),
+            expect.stringMatching(/^Sie können 2,00\s€ je Monat nutzen\.$/),
             expect.stringMatching(
-              /^1,90\s€ von 2,00\s€ verbraucht · 0,10\s€ übrig · beginnt neu am [^·]+ · wird nicht durchgesetzt$/,
+              /^1,90\s€ verbraucht · wird am [^·]+ zurückgesetzt · wird nur gezählt, nie abgelehnt$/,
             ),
-            expect.stringMatching(/^0 von 5\.000 Token verbraucht · 5\.000 übrig · beginnt neu am \d/),
+            'words de-DEnoch 5.000 Token',
+            'Sie können 5.000 Token je Stunde nutzen.',
+            expect.stringMatching(/^0 verbraucht · wird am \d[^·]+ zurückgesetzt$/),
           ],
     )
     expect(
       await page
-        .locator('.limits meter')
+        .locator('main li meter')
         .evaluateAll((all) => all.map((one) => (one as { value: number } & object).value)),
     ).toEqual([520, 1_900_000, 0])
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(width)
@@ -88,15 +98,17 @@ describeWith('chromium')('the limits of rooms in the settings', () => {
       } as never)
 
     await showSettings(person.page, 'usage')
-    await person.page.locator('.limits li').first().waitFor()
+    await person.page.locator('main li').first().waitFor()
 
-    expect(await person.page.locator('.limits strong').allTextContents()).toEqual([`room ${rooms[0]?.id} · Chess <b>`])
+    expect(await person.page.locator('main li meter').evaluateAll((all) => all.map((one) => one.ariaLabel))).toEqual([
+      `room ${rooms[0]?.id}: The room “Chess <b>” can use 5 requests per day.`,
+    ])
     expect(person.complaints).toEqual([])
   })
 })
 
 describeWith('chromium')('the limits of groups, models and providers in the settings', () => {
-  test('are distinguished by their subject, which need not be the person', async () => {
+  test('name the group, the model or the provider that they are for', async () => {
     await using world = await limited(
       ['group', 'model:mock-1', 'provider:local', 'user'].map((subject) => ({
         ...requestLimit,
@@ -110,18 +122,16 @@ describeWith('chromium')('the limits of groups, models and providers in the sett
     await world.svc.host.admin.setGroups({ user: { id }, groups: ['Class <b>', long] })
 
     await showSettings(page, 'usage')
-    await page.locator('.limits li').first().waitFor()
+    await page.locator('main li').first().waitFor()
 
-    const names = [
-      'of group · Class <b>',
-      `of group · ${long}`,
-      'of model mock-1 · mock-1',
-      'of provider local · local',
-      'of user',
-    ]
-    expect(await page.locator('.limits strong').allTextContents()).toEqual(names)
-    const labels = await page.locator('.limits meter').evaluateAll((all) => all.map((one) => one.ariaLabel))
-    expect(labels).toEqual(names)
+    const labels = await page.locator('main li meter').evaluateAll((all) => all.map((one) => one.ariaLabel))
+    expect(labels).toEqual([
+      'of group: The group “Class <b>” can use 20 requests per month together.',
+      `of group: The group “${long}” can use 20 requests per month together.`,
+      'of model mock-1: All people here can use 20 requests per month together for Mock 1.',
+      'of provider local: All people here can use 20 requests per month together for models of local.',
+      'of user: You can use 20 requests per month.',
+    ])
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
     expect(person.complaints).toEqual([])
   })

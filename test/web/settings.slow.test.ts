@@ -1,18 +1,23 @@
 import sharp from 'sharp'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { builtInLabels } from '../../routers/system/labels/index.ts'
-import { startApp, type TestApp } from '../kit/app.ts'
+import { startApp } from '../kit/app.ts'
 import { openBrowser, PASSWORD } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
+import { shareResource } from '../kit/share-resource.ts'
 import { openChat } from '../kit/web/chat.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
-import { openSettings, PASSKEY, showSettings, signIn, signOut, waitForSettings } from '../kit/web/pages.ts'
+import {
+  openAccountMenu,
+  openSettings,
+  PASSKEY,
+  showSettings,
+  signIn,
+  signOut,
+  waitForSettings,
+} from '../kit/web/pages.ts'
 
-let svc: TestApp
-beforeAll(async () => {
-  svc = await startApp()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(() => startApp({ ALLOW_ACCOUNT_REMOVAL: 'true' }))
 
 const german = (key: string) => builtInLabels.de_DE[key] ?? ''
 
@@ -22,20 +27,22 @@ const makePicture = (width: number, height: number) =>
     .toBuffer()
 
 describeWith('chromium')('the settings', () => {
-  test("are one click from the chat and from the profile's address", async () => {
+  test("are in the menu of the account and at the profile's address", async () => {
     await using chat = await openChat(svc, 'ada')
     const { page, complaints } = chat
 
-    await page.getByRole('link', { name: 'Settings' }).click()
+    await openAccountMenu(page)
+    await page.getByRole('menuitem', { name: 'Settings' }).click()
     await page.getByRole('heading', { name: 'Settings', level: 1 }).waitFor()
     await page.waitForURL(/\/settings\/profile$/)
     await waitForSettings(page)
     expect(await page.title()).toBe('Profile · svc')
-    const parts = page.getByRole('navigation', { name: 'Parts of the settings' }).getByRole('link')
+    const parts = page.getByRole('navigation', { name: 'Sections of the settings' }).getByRole('link')
     for (const name of await parts.allTextContents()) {
-      await parts.filter({ hasText: name }).click()
+      const part = parts.filter({ hasText: name })
+      await part.click()
       await waitForSettings(page)
-      expect(await page.getByRole('link', { name, exact: true }).getAttribute('aria-current')).toBe('page')
+      expect(await part.getAttribute('aria-current')).toBe('page')
     }
     await page.goBack()
     await page.waitForURL(/\/settings\/sessions$/)
@@ -44,6 +51,29 @@ describeWith('chromium')('the settings', () => {
 
     expect((await page.request.get('/settings/nothing')).status()).toBe(404)
     expect(complaints).toEqual([])
+  })
+
+  test('an account is removed by its username and a fresh sign-in', async () => {
+    await using settings = await openSettings(svc, 'una', { section: 'data' })
+    const { page, id } = settings
+    await svc.rows("update sessions set signed_in_at = now() - interval '1 hour' where user_id = $1", [id])
+    await page.getByRole('button', { name: 'Remove my account…' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Remove your account' })
+    await dialog.getByText('Your usage stays for bills').waitFor()
+    await expectAccessible(page)
+    const username = dialog.getByRole('textbox', { name: 'Write your username, una, to confirm' })
+    await username.fill('someone')
+    await dialog.getByRole('button', { name: 'Remove for good' }).click()
+    await dialog.getByText('This is not your username.').waitFor()
+    await username.fill('una')
+    await dialog.getByRole('button', { name: 'Remove for good' }).click()
+    const freshSignIn = page.getByRole('alertdialog', { name: 'Sign in again' })
+    await freshSignIn.getByLabel('Password', { exact: true }).fill(PASSWORD)
+
+    await freshSignIn.getByRole('button', { name: 'Sign in' }).click()
+
+    await page.waitForURL(/\/login$/)
+    expect(await svc.rows('select id from users where id = $1', [id])).toEqual([])
   })
 
   test('name and picture are changed, and shown at once', async () => {
@@ -58,17 +88,19 @@ describeWith('chromium')('the settings', () => {
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('Saved.').waitFor()
 
-    await page.locator('.portrait').waitFor()
-    await expect.poll(() => page.evaluate("document.querySelector('.portrait').naturalWidth")).toBe(256)
+    await page.locator('main img').waitFor()
+    await expect.poll(() => page.evaluate("document.querySelector('main img').naturalWidth")).toBe(256)
     expect(await page.getByText('me.png').count()).toBe(0)
-    await page.getByRole('navigation', { name: 'Account' }).getByText('<b>Bea</b>').waitFor()
+    const account = page.getByRole('button', { name: 'Account of <b>Bea</b>' })
+    expect(await account.getByText('<b>Bea</b>', { exact: true }).isVisible()).toBe(true)
+    expect(await account.locator('img').count()).toBe(1)
     expect(await svc.rows("select name from users where username = 'bea'")).toEqual([{ name: '<b>Bea</b>' }])
   })
 
   test('what the service refuses is said in German on a German page', async () => {
     await using person = await openSettings(svc, 'anna', { locale: 'de-DE' })
     const { page } = person
-    const outcome = page.locator('form .outcome')
+    const outcome = page.locator('form [role=status]')
     const save = page.getByRole('button', { name: 'Speichern' })
     const choose = (name: string, buffer: Buffer) =>
       page.setInputFiles('input[type=file]', { name, mimeType: 'image/png', buffer })
@@ -86,23 +118,23 @@ describeWith('chromium')('the settings', () => {
     await page.getByLabel('Name', { exact: true }).fill('   ')
     await save.click()
     await outcome.filter({ hasText: german('app.error.field.displayName') }).waitFor()
-    expect(await outcome.getAttribute('class')).toBe('outcome wrong')
+    expect(await outcome.getAttribute('class')).toContain('error')
 
     await page.getByLabel('Name', { exact: true }).fill('Anna')
     await save.click()
     await outcome.filter({ hasText: german('app.settings.saved') }).waitFor()
-    expect(await outcome.getAttribute('class')).toBe('outcome')
+    expect(await outcome.getAttribute('class')).not.toContain('error')
   })
 
   test('a saved change is confirmed until the next, and a failure alone is reported', async () => {
     await using person = await openSettings(svc, 'saving')
     const { page } = person
-    const outcome = page.locator('form .outcome')
-    const save = async (bio: string, said: string) => {
+    const outcome = page.locator('form [role=status]')
+    const save = async (bio: string, sentence: string) => {
       await page.getByLabel('About me').fill(bio)
       expect(await outcome.textContent()).toBe('')
       await page.getByRole('button', { name: 'Save' }).click()
-      await outcome.filter({ hasText: said }).waitFor()
+      await outcome.filter({ hasText: sentence }).waitFor()
     }
 
     await save('Plays chess.', 'Saved.')
@@ -119,7 +151,7 @@ describeWith('chromium')('the settings', () => {
     const { page } = person
     const say = async (text: string) => {
       await page.getByRole('button', { name: 'Save' }).click()
-      await page.locator('form .outcome').filter({ hasText: text }).waitFor()
+      await page.locator('form [role=status]').filter({ hasText: text }).waitFor()
     }
     const failing = { error: { message: '', code: -32603, data: { httpStatus: 503, problem: 'unavailable' } } }
 
@@ -175,7 +207,7 @@ describeWith('chromium')('the settings', () => {
     await showSettings(page, 'security')
     await page.evaluate(`for (const name of ['open', 'deleteDatabase'])
       IDBFactory.prototype[name] = () => { throw new DOMException('Forbidden', 'SecurityError') }`)
-    await page.getByRole('button', { name: 'Lock them again' }).click()
+    await page.getByRole('button', { name: 'Lock the keys in this browser' }).click()
     const alert = page.getByRole('alert')
     await alert.getByText('The keys could not be locked.').waitFor()
     expect(await alert.getByRole('link', { name: 'Sign out' }).getAttribute('href')).toBe('/logout')
@@ -187,11 +219,29 @@ describeWith('chromium')('the settings', () => {
 
     await showSettings(page, 'security')
     expect(await page.getByText('Your keys are locked').count()).toBe(0)
-    await page.getByRole('button', { name: 'Lock them again' }).click()
+    await page.getByRole('button', { name: 'Lock the keys in this browser' }).click()
     await page.getByRole('main').getByText('Your keys are locked in this browser.').waitFor()
     await expectAccessible(page)
     await page.goto('/chat')
     await page.waitForURL(/\/handshake\?redirectUri=%2Fchat/)
+  })
+
+  test('the menu of the account lists the shortcuts, and locks the keys', async () => {
+    await using chat = await openChat(svc, 'dolly')
+    const { page } = chat
+    const account = page.getByRole('button', { name: 'Account of The dolly' })
+
+    await openAccountMenu(page)
+    await page.getByRole('menuitem', { name: 'Keyboard shortcuts' }).click()
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await expect.poll(() => account.evaluate((button) => button.matches(':focus'))).toBe(true)
+    await openAccountMenu(page)
+    await page.getByRole('menuitem', { name: 'Lock chats and rooms' }).click()
+
+    await page.getByRole('heading', { name: 'Unlock your keys' }).waitFor()
+    expect(page.url()).toContain('/handshake?redirectUri=%2Fchat')
   })
 
   test('people with a local account change their password, which ends other sessions', async () => {
@@ -200,12 +250,12 @@ describeWith('chromium')('the settings', () => {
     const other = openBrowser(svc.url)
     await other.login('ida')
     const form = page.getByRole('form', { name: 'Password' })
-    const change = async (current: string, next: string, repeated: string, said: string) => {
+    const change = async (current: string, next: string, repeated: string, sentence: string) => {
       await form.getByLabel('Current password').fill(current)
       await form.getByLabel('New password', { exact: true }).fill(next)
       await form.getByLabel('Repeat the new password').fill(repeated)
       await form.getByRole('button').click()
-      await form.getByRole('status').filter({ hasText: said }).waitFor()
+      await form.getByRole('status').filter({ hasText: sentence }).waitFor()
     }
 
     await change(PASSWORD, 'a new passphrase', 'another passphrase', 'The two new passwords are not the same.')
@@ -218,7 +268,7 @@ describeWith('chromium')('the settings', () => {
     expect(await other.standing()).toBe('internal')
     expect((await openBrowser(svc.url).login('ida', 'a new passphrase')).status).toBe(200)
     await showSettings(page, 'sessions')
-    expect(await page.locator('.settings-list li').count()).toBe(2)
+    expect(await page.locator('main li').count()).toBe(2)
   })
 
   test('nobody is offered a password that the service does not keep', async () => {
@@ -226,7 +276,7 @@ describeWith('chromium')('the settings', () => {
     const { page } = person
     await page.getByRole('form', { name: 'Password' }).waitFor()
 
-    await svc.services.localAccounts.remove('jana')
+    await svc.services.login.localAccounts.remove('jana')
     await showSettings(page, 'security')
 
     await page.getByRole('form', { name: 'Recovery code' }).waitFor()
@@ -252,21 +302,21 @@ describeWith('chromium')('the settings', () => {
     await showSettings(page, 'sessions')
     await expectAccessible(page)
     const [here, ...others] = (await lines.locator('strong').allTextContents()).sort()
-    expect(here).toMatch(/^Chrome on \w+ \(this one\)$/)
+    expect(here).toMatch(/^Chrome on \w+ \(this session\)$/)
     expect(others).toEqual(['Firefox on Android', 'Unknown browser'])
     expect(await lines.locator('p').allTextContents()).toEqual(
       Array(3).fill(expect.stringMatching(/^Since .+, last used .+/)),
     )
     expect(await lines.locator('button').count()).toBe(2)
 
-    await page.getByRole('button', { name: 'End: Firefox on Android' }).click()
+    await page.getByRole('button', { name: 'End session: Firefox on Android' }).click()
     await lines.nth(2).waitFor({ state: 'detached' })
     expect([await phone.standing(), await program.standing()]).toEqual(['internal', 'internal_authenticated'])
 
-    await page.getByRole('button', { name: 'End all others' }).click()
+    await page.getByRole('button', { name: 'End all other sessions' }).click()
     await lines.nth(1).waitFor({ state: 'detached' })
     expect(await program.standing()).toBe('internal')
-    expect(await page.getByRole('button', { name: 'End all others' }).count()).toBe(0)
+    expect(await page.getByRole('button', { name: 'End all other sessions' }).count()).toBe(0)
     await page.reload()
     await page.getByRole('heading', { name: 'Settings' }).waitFor()
     expect(complaints).toEqual([])
@@ -295,7 +345,7 @@ describeWith('chromium')('the settings', () => {
       await form.getByLabel('Repeat the new passphrase').fill(repeated)
       await form.getByRole('button', { name: 'Change passphrase' }).click()
     }
-    for (const [current, chosen, repeated, said] of [
+    for (const [current, chosen, repeated, sentence] of [
       ['Wrong-Horse-7!', next, next, 'does not open your keys'],
       [PASSKEY, next, `${next}!`, 'are not the same'],
       [PASSKEY, 'kurz', 'kurz', 'at least 8 characters'],
@@ -303,15 +353,18 @@ describeWith('chromium')('the settings', () => {
       [PASSKEY, 'Passwort1', 'Passwort1', 'easy to guess'],
     ] as const) {
       await change(current, chosen, repeated)
-      await form.locator('.outcome.wrong', { hasText: said }).waitFor()
+      await form.locator('.error[role=status]', { hasText: sentence }).waitFor()
     }
     await page.route('**/trpc/keychain.changePasskey**', (route) => route.abort(), { times: 1 })
     await change(PASSKEY, next)
-    await form.locator('.outcome.wrong', { hasText: 'cannot be reached' }).waitFor()
+    await form.locator('.error[role=status]', { hasText: 'cannot be reached' }).waitFor()
     expect(await readStored()).toEqual(before)
 
+    await form.getByRole('button', { name: 'Show' }).nth(1).click()
     await change(PASSKEY, next)
     await form.getByText('Your passphrase is changed.').waitFor()
+    // The next passphrase is hidden again.
+    expect(await form.locator('input[type=text]').count()).toBe(0)
     const newCode = (await form.locator('output').textContent()) ?? ''
     await expectAccessible(page)
     const isRead = async () => {
@@ -324,21 +377,21 @@ describeWith('chromium')('the settings', () => {
     await signIn(page, 'pia')
     await page.goto('/handshake')
     const unlock = async (passphrase: string) => {
-      await page.fill('#passkey', passphrase)
-      await page.click('#unlock button')
+      await page.fill('[name=passkey]', passphrase)
+      await page.click('#unlock [type=submit]')
     }
     await unlock(PASSKEY)
-    await page.waitForSelector('#unlock .outcome.wrong')
+    await page.waitForSelector('#unlock .error[role=status]')
     await page.click('summary')
     for (const [entered, outcome] of [
       [code, 'does not open the backup'],
       [newCode, 'Your keys are unlocked'],
     ] as const) {
-      await page.fill('#code', entered)
+      await page.fill('[name=code]', entered)
       await page.click('#recover button')
-      await page.locator('#recover .outcome', { hasText: outcome }).waitFor()
+      await page.getByRole('status').filter({ hasText: outcome }).waitFor()
     }
-    expect(await page.textContent('#recovered')).toBe(next)
+    expect(await page.textContent('#recovered output')).toBe(next)
     await isRead()
     for (const secret of [PASSKEY, next, newCode])
       expect(requests.filter(({ url, body }) => `${url} ${body}`.includes(secret))).toEqual([])
@@ -376,7 +429,7 @@ describeWith('chromium')('the settings', () => {
     const { page } = person
     await page.context().addCookies(await other.page.context().cookies())
     await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
-    await page.locator('.person', { hasText: 'The otto' }).waitFor()
+    await page.getByText('The otto').first().waitFor()
   })
 
   test('the language changes the page at once, and stays', async () => {
@@ -390,9 +443,9 @@ describeWith('chromium')('the settings', () => {
     )
     const shown = async () => {
       await showSettings(page, 'usage')
-      const usage = await page.textContent('.settings-section')
+      const usage = await page.textContent('main section')
       await showSettings(page, 'sessions')
-      return `${usage} ${await page.textContent('.settings-list')}`
+      return `${usage} ${await page.textContent('main ul')}`
     }
     expect(await shown()).toMatch(/1,540.*\d{1,2}\/\d{1,2}\/\d{4}/)
     await showSettings(page, 'appearance')
@@ -419,7 +472,7 @@ describeWith('chromium')('the settings', () => {
     expect(await page.evaluate('getComputedStyle(document.documentElement).colorScheme')).toBe('dark')
     await showSettings(page, 'appearance')
     expect(await page.getByRole('radio', { name: 'Dark' }).isChecked()).toBe(true)
-    await page.getByRole('radio', { name: 'As the system has it' }).click()
+    await page.getByRole('radio', { name: 'Same as the system' }).click()
     await expect.poll(ground).toBe(light)
     await page.reload()
     await waitForSettings(page)

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import sharp from 'sharp'
@@ -31,6 +31,10 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
+/** Runs in the page. */
+const readColor = (link: unknown) =>
+  (globalThis as unknown as { getComputedStyle: (of: unknown) => { color: string } }).getComputedStyle(link).color
+
 describeWith('chromium')('an installation with a name of its own', () => {
   test.for([
     ['light', 'rgb(122, 31, 92)'],
@@ -47,10 +51,10 @@ describeWith('chromium')('an installation with a name of its own', () => {
     await guest.page.getByText(`With ${site.SITE_NAME} you ask AI models.`).waitFor()
     for (const { page, complaints } of [guest, person]) {
       expect(await page.title()).toContain(site.SITE_NAME)
-      const brand = page.locator('.brand')
+      const brand = page.getByRole('link', { name: site.SITE_NAME, exact: true })
       expect((await brand.textContent())?.trim()).toBe(site.SITE_NAME)
       await page.mouse.move(350, 790)
-      await expect.poll(() => page.evaluate("getComputedStyle(document.querySelector('.brand')).color")).toBe(color)
+      await expect.poll(() => brand.evaluate(readColor)).toBe(color)
       const logo = brand.locator('img')
       const widthOfLogo = () => logo.evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth)
       await expect.poll(widthOfLogo).toBe(8)
@@ -64,6 +68,25 @@ describeWith('chromium')('an installation with a name of its own', () => {
       await expectAccessible(page)
       expect(complaints).toEqual([])
     }
+  })
+
+  test('can be installed by its name, with icons made of its logo', async () => {
+    await using guest = await openPage(svc.url)
+    await guest.page.goto('/login')
+    const devTools = await guest.page.context().newCDPSession(guest.page)
+
+    const { errors, url, data = '' } = await devTools.send('Page.getAppManifest')
+
+    expect([errors, url]).toEqual([[], `${svc.url}/manifest.webmanifest`])
+    const manifest = JSON.parse(data) as { name: string; start_url: string; icons: { src: string; sizes: string }[] }
+    expect(manifest).toMatchObject({ name: site.SITE_NAME, start_url: '/chat', display: 'standalone' })
+    const images = manifest.icons.map(async ({ src }) => sharp(await (await fetch(svc.url + src)).bytes()))
+    const sizes = (await Promise.all(images)).map(async (image) => {
+      const { format, width, height } = await image.metadata()
+      return `${format} ${width}x${height}`
+    })
+    expect(await Promise.all(sizes)).toEqual(manifest.icons.map((icon) => `png ${icon.sizes}`))
+    expect(guest.complaints).toEqual([])
   })
 
   test('serves its logo as an inert, immutable picture apart from the page', async () => {
@@ -80,6 +103,37 @@ describeWith('chromium')('an installation with a name of its own', () => {
     expect(headers.get('content-security-policy')).toMatch(/^default-src 'none';.* sandbox$/)
     expect(headers.get('x-content-type-options')).toBe('nosniff')
     expect(page).not.toContain('<svg')
+  })
+})
+
+describe('an installation with a wide logo', () => {
+  test('has a maskable icon without transparent parts', async () => {
+    const wide = '<svg xmlns="http://www.w3.org/2000/svg" width="16" height="4"><rect width="16" height="4"/></svg>'
+    await writeFile(join(folder, 'wide.svg'), wide)
+    await using own = await startApp({ SITE_LOGO: join(folder, 'wide.svg') })
+
+    const icon = sharp(await (await fetch(`${own.url}/assets/icon-maskable.png`)).bytes())
+
+    expect((await icon.stats()).isOpaque).toBe(true)
+  })
+})
+
+describe('an installation without a logo', () => {
+  test('has icons in its accent colour, and the colours of its pages around them', async () => {
+    await using plain = await startApp({ SITE_ACCENT: '#7a1f5c' })
+    const page = await (await fetch(`${plain.url}/login`)).text()
+    const tokens = await readFile(join(import.meta.dirname, '../../facades/web/tokens.css'), 'utf8')
+
+    const icon = sharp(await (await fetch(`${plain.url}/assets/icon-maskable.png`)).bytes())
+
+    const [corner] = [await icon.removeAlpha().raw().toBuffer()].map((pixels) => pixels.subarray(0, 3).toString('hex'))
+    expect(corner).toBe('7a1f5c')
+    const [, light, dark] = /--ground: light-dark\((#\w+), (#\w+)\)/.exec(tokens) ?? []
+    for (const [scheme, color] of [
+      ['light', light],
+      ['dark', dark],
+    ])
+      expect(page).toContain(`<meta name="theme-color" content="${color}" media="(prefers-color-scheme: ${scheme})">`)
   })
 })
 

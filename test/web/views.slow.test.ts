@@ -1,13 +1,14 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { sections as adminSections } from '../../facades/web/app/admin/sections.ts'
 import { builtInLabels } from '../../routers/system/labels/index.ts'
-import { startApp, type TestApp } from '../kit/app.ts'
+import { startApp } from '../kit/app.ts'
 import { APPS_ON, addApp } from '../kit/apps/ext-app.ts'
 import { addAccount, PASSWORD } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
+import { shareResource } from '../kit/share-resource.ts'
 import { showAdmin } from '../kit/web/admin.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
 import { makeKeys, PASSKEY, signIn, waitForSettings } from '../kit/web/pages.ts'
@@ -15,11 +16,7 @@ import { makeKeys, PASSKEY, signIn, waitForSettings } from '../kit/web/pages.ts'
 const wide = { width: 1280, height: 900 }
 const narrow = { width: 360, height: 740 }
 
-let svc: TestApp
-beforeAll(async () => {
-  svc = await startApp({ ...APPS_ON, ALLOW_USER_TOKEN_CREATION: 'true' })
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(() => startApp({ ...APPS_ON, ALLOW_USER_TOKEN_CREATION: 'true' }))
 
 /** Records a page's faults: policy violations, errors, failed requests, and requests to other hosts. */
 function watch(page: Page): string[] {
@@ -101,10 +98,10 @@ async function judgeBeforeSignIn({ page, judge, t, forgive }: Views, account: st
   await judge('an invitation that does not work')
   await page.goto('/login?ended=1')
   await judge('the sign-in after a session')
-  await page.fill('#account', account)
-  await page.fill('#password', 'wrong')
+  await page.fill('[name=account]', account)
+  await page.fill('[name=password]', 'wrong')
   await page.click('#login button')
-  await page.locator('#login .outcome.wrong').waitFor()
+  await page.locator('#login .error[role=status]').waitFor()
   forgive()
   await judge('a refused sign-in')
   await page.goto('/nope')
@@ -122,7 +119,7 @@ async function judgeBeforeSignIn({ page, judge, t, forgive }: Views, account: st
   await page.click('summary')
   await judge('the page that unlocks')
   await page.getByRole('button', { name: t('page.unlock.reset') }).click()
-  await page.getByRole('dialog').waitFor()
+  await page.getByRole('alertdialog').waitFor()
   await judge('the question before a reset')
   await page.goto('/logout')
   await judge('the page that signs out')
@@ -131,7 +128,7 @@ async function judgeBeforeSignIn({ page, judge, t, forgive }: Views, account: st
 async function judgeConsent({ page, judge }: Views, account: string) {
   const app = await addApp(svc, { name: `Portal ${account}`, needsKeys: false, abilities: ['ai', 'user'] })
   await page.goto(`/connect/${await app.connectRequest(account)}`)
-  await page.locator('#connect button:not([disabled])').waitFor()
+  await page.locator('#connect [type=submit]').waitFor()
   await page.check('input[name=keys][value=given]')
   await judge('the page of consent')
 }
@@ -145,6 +142,7 @@ async function judgeChat({ page, judge, t }: Views) {
   await page.getByRole('button', { name: t('app.chat.demo') }).waitFor()
   await judge('a new chat')
   await page.getByRole('button', { name: t('app.chat.demo') }).click()
+  await page.getByRole('button', { name: t('app.composer.send'), exact: true }).click()
   await page.getByRole('button', { name: t('app.message.regenerate'), exact: true }).waitFor()
   await judge('a conversation')
   await page.getByRole('button', { name: t('app.options') }).click()
@@ -165,6 +163,12 @@ async function judgeChat({ page, judge, t }: Views) {
     await list.getByRole('link').first().waitFor()
   }
   await judge('the conversations', openList)
+  await judge('the menu of the account', async (isNarrow) => {
+    await page.reload()
+    await openList(isNarrow)
+    await page.getByRole('button', { name: t('app.account.of', { name: '' }).trim() }).click()
+    await page.getByRole('menu').waitFor()
+  })
   const openMenu = async (isNarrow: boolean) => {
     await page.reload()
     await openList(isNarrow)
@@ -184,14 +188,14 @@ async function judgeRooms({ page, judge, t }: Views) {
   await page.getByText(t('app.rooms.about')).waitFor()
   await judge('the page of rooms')
   const dialog = page.getByRole('dialog')
-  const openDialog = async (isNarrow: boolean) => {
+  const openDialog = async () => {
     await page.goto('/rooms')
-    if (isNarrow) await page.getByRole('button', { name: t('app.rooms') }).click()
+    // A narrow page without rooms has the button itself.
     await page.getByRole('button', { name: t('app.rooms.new'), exact: true }).click()
     await dialog.getByLabel(t('app.name'), { exact: true }).fill('Thesis group')
   }
   await judge('the dialog for a room', openDialog)
-  await openDialog(false)
+  await openDialog()
   await dialog.getByRole('button', { name: t('app.rooms.create') }).click()
   const main = page.getByRole('main')
   const field = main.getByRole('textbox', { name: t('app.composer.message'), exact: true })
@@ -238,7 +242,7 @@ async function judgeSettings({ page, judge, t }: Views, account: string) {
   await page.getByRole('button', { name: t('app.settings.tokenMake') }).click()
   await page.locator('output').first().waitFor()
   await judge('a new token')
-  await page.locator('.settings-list button').first().click()
+  await page.locator('main li button').first().click()
   await page.getByRole('alertdialog').waitFor()
   await judge('the question before a revocation')
 }
@@ -320,8 +324,19 @@ describeWith('chromium')('the keyboard alone', () => {
       throw new Error(`The keyboard does not come to ${name}.`)
     }
 
+    const chooseFromAccount = async (name: RegExp) => {
+      await tabTo(/Account of The kim$/)
+      await keyboard.press('Enter')
+      await page.getByRole('menu', { name: 'Account' }).waitFor()
+      for (let steps = 0; steps < 6; steps++) {
+        if (name.test(await page.evaluate(focusedName))) return keyboard.press('Enter')
+        await keyboard.press('ArrowDown')
+      }
+      throw new Error(`The arrow keys do not come to ${name}.`)
+    }
+
     await page.goto('/login')
-    await page.locator('#login button:not([disabled])').waitFor()
+    await page.locator('#login button').waitFor()
     await tabTo(/^Username/)
     await keyboard.type('kim')
     await keyboard.press('Tab')
@@ -330,13 +345,13 @@ describeWith('chromium')('the keyboard alone', () => {
     await page.waitForURL(/register/)
     await tabTo(/^I agree/)
     await keyboard.press('Enter')
-    await page.locator('#handshake button:not([disabled])').waitFor()
-    await tabTo(/^Passkey/)
+    await page.locator('#handshake [type=submit]').waitFor()
+    await tabTo(/^Passphrase/)
     await keyboard.type(PASSKEY)
     await tabTo(/^Repeat/)
     await keyboard.type(PASSKEY)
     await keyboard.press('Enter')
-    await page.locator('#kept:not([hidden])').waitFor({ timeout: 120_000 })
+    await page.locator('#kept').waitFor({ timeout: 120_000 })
     await tabTo(/^I have saved the code/)
     await keyboard.press('Enter')
     const message = page.getByRole('textbox', { name: 'Message' })
@@ -345,18 +360,16 @@ describeWith('chromium')('the keyboard alone', () => {
     await keyboard.type('What is a standard error?')
     await keyboard.press('Enter')
     await page.getByText('You wrote 5 words').waitFor()
-    await tabTo(/^Settings$/)
-    await keyboard.press('Enter')
+    await chooseFromAccount(/^Settings$/)
     await waitForSettings(page)
     await tabTo(/^Appearance$/)
     await keyboard.press('Enter')
     await page.waitForURL(/appearance/)
     await tabTo(/^Deutsch|^English/)
-    await tabTo(/^As the system/)
+    await tabTo(/^Same as the system/)
     await keyboard.press('ArrowDown')
     await page.locator('html[data-scheme="light"]').waitFor()
-    await tabTo(/^Sign out$/)
-    await keyboard.press('Enter')
+    await chooseFromAccount(/^Sign out$/)
     await page.waitForURL(/logout/)
     await page.locator('#logout').waitFor()
     await tabTo(/^Sign out$/)

@@ -1,5 +1,5 @@
 import Anthropic from '@anthropic-ai/sdk'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
   answers,
   beginStream,
@@ -11,17 +11,15 @@ import {
   refuses,
 } from '../../kit/ai/provider.ts'
 import { readUsageRecords, startWithProvider } from '../../kit/ai/provider-service.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-type App = Awaited<ReturnType<typeof startWithProvider>>
-let app: App
 let client: Anthropic
 
+const app = shareResource(() => startWithProvider(answers('Good day to you.')))
 beforeAll(async () => {
-  app = await startWithProvider(answers('Good day to you.'))
   await app.svc.changeCatalogue(`update ai_models set input = '{text,image}'`)
   client = new Anthropic({ apiKey: app.token, baseURL: app.svc.url })
 })
-afterAll(() => app[Symbol.asyncDispose]())
 beforeEach(() => {
   app.upstream.requests.length = 0
   app.upstream.behave = answers('Good day to you.')

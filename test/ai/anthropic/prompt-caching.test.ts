@@ -148,7 +148,7 @@ describe('with a model of Anthropic', () => {
     expect(two.usage.cache_read_input_tokens).toBe(one.usage.cache_creation_input_tokens)
     expect(two.usage.cache_read_input_tokens).toBeGreaterThan(1000)
     expect(two.usage.cache_creation_input_tokens).toBeGreaterThan(0)
-    await app.svc.services.usageLedger.flush()
+    await app.svc.services.ai.usageLedger.flush()
     const records = await app.svc.rows<Record<string, number>>(
       `select cached_tokens as read, cache_write_tokens as written, input_tokens as input, cost_micros::int as cost
          from usage_records order by id`,

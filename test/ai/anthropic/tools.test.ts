@@ -2,19 +2,17 @@ import { createAnthropic } from '@ai-sdk/anthropic'
 import Anthropic from '@anthropic-ai/sdk'
 import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema'
 import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { answers, callsTool, refuses, sendJson } from '../../kit/ai/provider.ts'
 import { startWithProvider } from '../../kit/ai/provider-service.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-type App = Awaited<ReturnType<typeof startWithProvider>>
-let app: App
 let client: Anthropic
 
-beforeAll(async () => {
-  app = await startWithProvider(answers('Good day.'))
+const app = shareResource(() => startWithProvider(answers('Good day.')))
+beforeAll(() => {
   client = new Anthropic({ apiKey: app.token, baseURL: app.svc.url })
 })
-afterAll(() => app[Symbol.asyncDispose]())
 beforeEach(() => {
   app.upstream.requests.length = 0
   app.upstream.behave = callsTool('weather', '{"place":"Jena"}', 'It rains.')

@@ -1,22 +1,17 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { completionAdapters, startCompletionAdapters } from '../../kit/ai/completion-adapters.ts'
 import { buildExpectedAnswer, completionCases } from '../../kit/ai/completion-cases.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let app: Awaited<ReturnType<typeof startCompletionAdapters>>
-
-beforeAll(async () => {
-  app = await startCompletionAdapters()
-})
-
-afterAll(() => app[Symbol.asyncDispose]())
+const app = shareResource(startCompletionAdapters)
 
 const ends = {
-  stop: { messages: 'end_turn', responses: 'completed', aiReq: 'whole', lines: 'said' },
-  length: { messages: 'max_tokens', responses: 'incomplete', aiReq: 'length', lines: 'said' },
-  content_filter: { messages: 'refusal', responses: 'incomplete', aiReq: 'refusal', lines: 'said' },
+  stop: { messages: 'end_turn', responses: 'completed', aiReq: 'whole', lines: 'answer' },
+  length: { messages: 'max_tokens', responses: 'incomplete', aiReq: 'length', lines: 'answer' },
+  content_filter: { messages: 'refusal', responses: 'incomplete', aiReq: 'refusal', lines: 'answer' },
   error: { messages: 'error', responses: 'error', aiReq: 'error', lines: 'error' },
   tool_calls: undefined,
 }

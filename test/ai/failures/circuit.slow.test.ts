@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
+import { createClient, type SvcError } from '../../../facades/client/index.ts'
 import { FileReadError } from '../../../routers/ports/ai/prompt-files.ts'
 import { CircuitBreaker } from '../../../server/ai/circuit.ts'
 import { ProviderStatusError } from '../../../server/ai/provider-errors.ts'
@@ -18,26 +19,19 @@ import {
   startProvider,
   writeConfig,
 } from '../../kit/ai/provider.ts'
-import { startApp, type TestApp, type TestUser } from '../../kit/app.ts'
+import { startApp, type TestUser } from '../../kit/app.ts'
 import { advanceClock } from '../../kit/clock.ts'
 import { findFreePort } from '../../kit/free-port.ts'
 import { SLOW } from '../../kit/service-client.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
 afterEach(() => vi.useRealTimers())
 
 const streaming = { accept: 'text/event-stream' }
 
-const resources = new AsyncDisposableStack()
-let upstream: Awaited<ReturnType<typeof startProvider>>
-let config: Awaited<ReturnType<typeof writeConfig>>
-let svc: TestApp
-
-beforeAll(async () => {
-  upstream = resources.use(await startProvider())
-  config = resources.use(await writeConfig(upstream.url))
-  svc = resources.use(await startApp({ AI_CONFIG: config.file }))
-})
-afterAll(() => resources.disposeAsync())
+const upstream = shareResource(startProvider)
+const config = shareResource(() => writeConfig(upstream.url))
+const svc = shareResource(() => startApp({ AI_CONFIG: config.file }))
 
 let count = 0
 
@@ -54,12 +48,17 @@ async function startWith(behave: Behaviour, provider: { circuit: object; timeout
     svc.send('POST', '/api/ai-req', { token, headers, body: buildQuestion('Hello', id), ...(signal && { signal }) })
   const [ada, bob] = [await svc.user(), await svc.user()]
   const logStart = svc.log.length
-  return { sendQuestion, ada, bob, log: () => svc.log.slice(logStart).join('') }
+  /** Lets both people meet three failures each. */
+  const openCircuit = async () => {
+    for (const person of [ada, bob]) expect((await sendQuestion(person)).status).toBe(500)
+  }
+  return { model: id, sendQuestion, openCircuit, ada, bob, log: () => svc.log.slice(logStart).join('') }
 }
 
 const tooBig = Buffer.alloc(65 * 1024 * 1024, ' ')
 
 const failuresOfOneUser: [string, Behaviour, Record<string, string>][] = [
+  ['an error of the provider', refuses(502), {}],
   ['too many requests', refuses(429), {}],
   ['a refused key', refuses(401), {}],
   ['a time-out of its own', refuses(408), {}],
@@ -95,15 +94,31 @@ test.for(failuresOfOneUser)(
   },
 )
 
-test('the circuit of a provider opens when the provider fails by its own word', async () => {
+test('the circuit of a provider opens when two people meet errors of the provider', async () => {
   const app = await startWith(refuses(502), { circuit: { failures: 3, openFor: '1m' } })
-  expect((await app.sendQuestion(app.ada)).status).toBe(500)
+  await app.openCircuit()
   upstream.behave = answers('Nobody hears this.')
 
-  const response = await app.sendQuestion(app.bob)
+  for (const headers of [{}, streaming]) {
+    const response = await app.sendQuestion(await svc.user(), headers)
 
-  expect([response.status, await response.json()]).toMatchObject([500, { code: 'provider_failed' }])
-  expect(upstream.requests).toHaveLength(3)
+    expect([response.status, await response.json()]).toMatchObject([500, { code: 'provider_paused' }])
+    expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(30)
+  }
+  expect(upstream.requests).toHaveLength(6)
+})
+
+test('a program of the service is told when a paused provider is asked again', async () => {
+  const app = await startWith(refuses(502), { circuit: { failures: 3, openFor: '1m' } })
+  await app.openCircuit()
+  const client = createClient({ url: svc.url, token: app.ada.token })
+  const question = { model: app.model, messages: [{ role: 'user' as const, content: { text: 'Hello' } }] }
+
+  const error = await client.ai.ask.mutate(question).catch((thrown: unknown) => thrown as SvcError)
+
+  expect(error).toMatchObject({ code: 'provider_paused', retryAt: expect.any(Date) })
+  const { retryAt } = error as SvcError
+  expect(retryAt?.getTime()).toBeGreaterThan(Date.now())
 })
 
 test('the circuit of a provider opens when no connection can be made', async () => {
@@ -151,7 +166,7 @@ test('the circuit of a provider stays closed when tokens of waiting callers end'
 
 test('the circuit of a provider lets one probe through while other calls fail', async () => {
   const app = await startWith(refuses(500), { circuit: { failures: 3, openFor: '1m' } })
-  await app.sendQuestion(app.ada)
+  await app.openCircuit()
   const answer = Promise.withResolvers<void>()
   upstream.behave = async (request, response) => {
     await answer.promise
@@ -159,7 +174,7 @@ test('the circuit of a provider lets one probe through while other calls fail', 
   }
   advanceClock(60_001)
   const probe = app.sendQuestion(app.ada)
-  await vi.waitFor(() => expect(upstream.requests).toHaveLength(4), SLOW)
+  await vi.waitFor(() => expect(upstream.requests).toHaveLength(7), SLOW)
 
   // The probe is answered only afterwards, so a call that waited for it would never end.
   const others = await Promise.all([
@@ -169,7 +184,7 @@ test('the circuit of a provider lets one probe through while other calls fail', 
   ])
 
   expect(others.map(({ status }) => status)).toEqual([500, 500, 500])
-  expect(upstream.requests).toHaveLength(4)
+  expect(upstream.requests).toHaveLength(7)
   answer.resolve()
   expect(await (await probe).json()).toEqual({ success: true, content: { text: 'Back again.' } })
   expect((await app.sendQuestion(app.bob)).status).toBe(200)
@@ -180,39 +195,52 @@ test('the circuit of a provider opens again when its probe times out', async () 
     circuit: { failures: 3, openFor: '1m' },
     timeouts: { firstByte: '1s' },
   })
-  await app.sendQuestion(app.ada)
+  await app.openCircuit()
   upstream.behave = stalls
   advanceClock(60_001)
   expect((await app.sendQuestion(app.bob)).status).toBe(500)
 
   expect((await app.sendQuestion(app.ada)).status).toBe(500)
-  expect(upstream.requests).toHaveLength(4)
+  expect(upstream.requests).toHaveLength(7)
 })
 
 test("the circuit of a provider stays open when its probe's caller goes away", async () => {
   const app = await startWith(refuses(500), { circuit: { failures: 3, openFor: '1m' } })
-  await app.sendQuestion(app.ada)
+  await app.openCircuit()
   upstream.behave = stalls
   advanceClock(60_001)
   const controller = new AbortController()
   const probe = app.sendQuestion(app.bob, {}, controller.signal).catch(() => undefined)
-  await vi.waitFor(() => expect(upstream.requests).toHaveLength(4), SLOW)
+  await vi.waitFor(() => expect(upstream.requests).toHaveLength(7), SLOW)
   controller.abort()
   await probe
-  await vi.waitFor(() => expect(upstream.requests[3]?.abortedAt).toBeDefined(), SLOW)
+  await vi.waitFor(() => expect(upstream.requests[6]?.abortedAt).toBeDefined(), SLOW)
 
   expect((await app.sendQuestion(app.ada)).status).toBe(500)
-  expect(upstream.requests).toHaveLength(4)
+  expect(upstream.requests).toHaveLength(7)
 })
 
 test('the circuit of a provider stays open when its probe fails early', async () => {
-  const by = { userId: 1, signal: new AbortController().signal }
+  const { signal } = new AbortController()
   const guard = new CircuitBreaker({ failures: 1, openFor: 1 }, { onChange() {}, onRetry() {}, onAnswer() {} })
-  const fail = (error: Error) => guard.run(() => Promise.reject(error), by)
-  await expect(fail(new ProviderStatusError(503))).rejects.toThrow()
+  const fail = (error: Error, userId = 1) => guard.run(() => Promise.reject(error), { userId, signal })
+  for (const userId of [1, 2]) await expect(fail(new ProviderStatusError(503), userId)).rejects.toThrow()
   await vi.waitFor(() => expect(guard.isRejecting).toBe(false), SLOW)
 
   await expect(fail(new FileReadError('gone'))).rejects.toThrow(FileReadError)
+
+  expect(guard.isBroken).toBe(true)
+})
+
+test('the circuit of a provider opens again when its probe gets an error of the provider', async () => {
+  const { signal } = new AbortController()
+  const guard = new CircuitBreaker({ failures: 1, openFor: 1 }, { onChange() {}, onRetry() {}, onAnswer() {} })
+  const fail = (error: Error, userId = 1) => guard.run(() => Promise.reject(error), { userId, signal })
+  const silence = () => Object.assign(new Error('silence'), { phase: 'waiting' })
+  for (const userId of [1, 2, 3]) await expect(fail(silence(), userId)).rejects.toThrow()
+  await vi.waitFor(() => expect(guard.isRejecting).toBe(false), SLOW)
+
+  await expect(fail(new ProviderStatusError(503))).rejects.toThrow(ProviderStatusError)
 
   expect(guard.isBroken).toBe(true)
 })

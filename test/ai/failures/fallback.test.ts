@@ -16,7 +16,7 @@ import {
   writeConfig,
 } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
-import { clientOf } from '../../kit/json-api/client.ts'
+import { createApiClient } from '../../kit/json-api/client.ts'
 import { SLOW } from '../../kit/service-client.ts'
 import { untilRead } from '../../kit/until-read.ts'
 
@@ -28,6 +28,8 @@ const resources = new AsyncDisposableStack()
 let upstream: Awaited<ReturnType<typeof startProvider>>
 let svc: TestApp
 let token: string
+/** The token of a second person, because no circuit opens by the failures of one. */
+let otherToken: string
 
 beforeAll(async () => {
   upstream = resources.use(await startProvider((request, response) => byKey.get(keyOf(request))?.(request, response)))
@@ -72,6 +74,7 @@ beforeAll(async () => {
   })
   svc = resources.use(await startApp({ AI_CONFIG: config.file }))
   token = (await svc.user()).token
+  otherToken = (await svc.user()).token
 })
 afterAll(() => resources[Symbol.asyncDispose]())
 beforeEach(() => {
@@ -80,13 +83,13 @@ beforeEach(() => {
   for (const key of ['second', 'third', 'many', 'more', 'undefined']) byKey.set(key, answers(`From ${key}.`))
 })
 
-const sendQuestion = (model = 'first', headers = {}) =>
-  svc.send('POST', '/api/ai-req', { token, headers, body: buildQuestion('How do you do today?', model) })
+const sendQuestion = (model = 'first', headers = {}, as = token) =>
+  svc.send('POST', '/api/ai-req', { token: as, headers, body: buildQuestion('How do you do today?', model) })
 const streaming = { accept: 'text/event-stream' }
 const listUsedKeys = () => upstream.requests.map(keyOf)
 
 async function newest() {
-  await svc.services.usageLedger.flush()
+  await svc.services.ai.usageLedger.flush()
   return svc.rows(
     `select provider, model, outcome, cost_micros::int as cost from usage_records
       where request_id = (select request_id from usage_records order by id desc limit 1)`,
@@ -179,7 +182,7 @@ test('each fallback is asked after the one before, and the last failure is repor
   byKey.set('third', refuses(403))
   const answer = await sendQuestion()
 
-  expect([answer.status, await answer.json()]).toMatchObject([500, { code: 'provider_misconfigured' }])
+  expect([answer.status, await answer.json()]).toMatchObject([500, { code: 'provider_key_refused' }])
   expect(listUsedKeys().slice(3)).toEqual(['first', 'second', 'third'])
   expect(await newest()).toMatchObject([{ model: 'third', outcome: 'failed', cost: 0 }])
 })
@@ -241,7 +244,7 @@ test.for<[string, object]>([
 })
 
 test('fallbacks named by an administrator survive synchronisation, for those who may use them', async () => {
-  const admin = clientOf(svc, (await svc.user({ role: 'admin', abilities: ['read', 'write'] })).token)
+  const admin = createApiClient(svc, (await svc.user({ role: 'admin', abilities: ['read', 'write'] })).token)
   const { list } = await admin.get('/ai-models')
   const third = list.find(({ attributes }) => attributes['modelId'] === 'third')
   await admin.update('ai-models', String(third?.id), { fallback: ['inner', 'second'] })
@@ -286,7 +289,7 @@ describe('when the database fails between a model and its fallback', () => {
     expect(listUsedKeys()).toEqual(['first'])
     expect(await newest()).toContainEqual({ provider: 'first', model: 'first', outcome: 'failed', cost: 0 })
     expect(await svc.rows('select id from usage_holds')).toEqual([])
-    expect(svc.services.aiBytes.total).toBe(0)
+    expect(svc.services.limits.aiBytes.total).toBe(0)
   })
 })
 
@@ -310,7 +313,7 @@ test('a limit without room for the fallback keeps it from being asked', async ()
 
   expect(await answer.json()).toMatchObject({ content: { text: 'From third.' } })
   expect(listUsedKeys()).toEqual(['first', 'third'])
-  await svc.services.usageLedger.flush()
+  await svc.services.ai.usageLedger.flush()
   expect(await svc.rows('select id from usage_counters where used > 0 or held > 0')).toEqual([])
 })
 
@@ -347,18 +350,20 @@ test('another key of a provider is tried where one is refused', async () => {
 
 test('a healthy server is retried after a passing failure beside an open circuit', async () => {
   byKey.set('1m', refuses(500))
-  byKey.set('twin of 1m', behavesInTurn(answers('Well.'), refuses(429), answers('Well again.')))
-  expect(await (await sendQuestion('1m')).json()).toMatchObject({ content: { text: 'Well.' } })
+  byKey.set('twin of 1m', behavesInTurn(answers('Well.'), answers('Well.'), refuses(429), answers('Well again.')))
+  for (const as of [otherToken, token])
+    expect(await (await sendQuestion('1m', {}, as)).json()).toMatchObject({ content: { text: 'Well.' } })
 
   expect(await (await sendQuestion('1m')).json()).toMatchObject({ content: { text: 'Well again.' } })
 
-  expect(listUsedKeys()).toEqual(['1m', ...Array(3).fill('twin of 1m')])
+  expect(listUsedKeys()).toEqual(['1m', 'twin of 1m', '1m', ...Array(3).fill('twin of 1m')])
 })
 
 test('a server whose circuit opened is retried later although the other one answers', async () => {
   byKey.set('100ms', refuses(500))
   byKey.set('twin of 100ms', answers('From the twin.'))
-  expect(await (await sendQuestion('100ms')).json()).toMatchObject({ content: { text: 'From the twin.' } })
+  for (const as of [otherToken, token])
+    expect(await (await sendQuestion('100ms', {}, as)).json()).toMatchObject({ content: { text: 'From the twin.' } })
   byKey.set('100ms', answers('Back again.'))
 
   await vi.waitUntil(async () => (await (await sendQuestion('100ms')).text()).includes('Back again.'), SLOW)

@@ -48,12 +48,11 @@ test.for(namedCases)('%s: a provider of the kind %s failing by %s is reported on
   const isBegun = fault?.afterText === true
   const reading = face.read(answer)
 
-  const isFinal = fault?.isFinal === true
-  const error = face.error(answer, isBegun, isFinal)
+  const kind = fault?.kind ?? (isBegun ? 'broken off' : 'unanswered')
   expect(reading).toEqual({
-    status: isBegun ? 200 : (face.status ?? (isFinal ? face.finalStatus : undefined) ?? 500),
+    status: isBegun ? 200 : (face.status ?? (kind === 'refused' ? face.finalStatus : undefined) ?? 500),
     words: isBegun ? 'Hello there.' : '',
-    errors: [error],
+    errors: [face.error(answer, isBegun, kind)],
   })
   for (const secret of app.provider.secrets) expect(answer.text).not.toContain(secret)
   expect(answer.calls).toBe(fault?.calls ?? 0)

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { PROVIDER_KEY } from '../../kit/ai/protocols.ts'
 import {
   answers,
@@ -13,16 +13,14 @@ import {
 import { startWithProvider } from '../../kit/ai/provider-service.ts'
 import { startApp } from '../../kit/app.ts'
 import { signIn, type TestBrowser } from '../../kit/browser.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-type App = Awaited<ReturnType<typeof startWithProvider>>
-let app: App
 let browser: TestBrowser
 
+const app = shareResource(() => startWithProvider(answers('Good day.'), { circuit: { failures: 1000 } }))
 beforeAll(async () => {
-  app = await startWithProvider(answers('Good day.'), { circuit: { failures: 1000 } })
   browser = (await signIn(app.svc, 'ada')).browser
 })
-afterAll(() => app[Symbol.asyncDispose]())
 
 /** An error of a provider, and its form on each surface. */
 interface Reason {
@@ -67,13 +65,18 @@ const rateLimited = {
 
 const reasons: Reason[] = [
   { name: 'too long a conversation', behave: await caseFile('e400ctx'), ...tooLong },
-  { name: 'a wrong key', behave: await caseFile('e401'), ...operators('provider_misconfigured') },
+  { name: 'a wrong key', behave: await caseFile('e401'), ...operators('provider_key_refused') },
   {
     name: 'a key that is not valid, by a sentence',
     behave: refuses(400, { message: 'API key not valid. Please pass a valid API key.', status: 'INVALID_ARGUMENT' }),
-    ...operators('provider_misconfigured'),
+    ...operators('provider_key_refused'),
   },
-  { name: 'no such model', behave: refuses(404, { code: 'model_not_found' }), ...operators('provider_misconfigured') },
+  { name: 'no such model', behave: refuses(404, { code: 'model_not_found' }), ...operators('provider_model_unknown') },
+  {
+    name: 'no such model, among keys that are valid',
+    behave: refuses(400, { code: 'invalid_model' }),
+    ...operators('provider_model_unknown'),
+  },
   {
     name: 'an account without money',
     behave: refuses(429, { code: 'insufficient_quota' }),

@@ -50,7 +50,7 @@ async function readEndless(world: World, usageAfter: (words: number) => object |
 }
 
 async function recordOf({ svc }: World) {
-  await svc.services.usageLedger.flush()
+  await svc.services.ai.usageLedger.flush()
   const [record] = await svc.rows('select outcome, estimated, input_tokens + output_tokens as took from usage_records')
   return record
 }

@@ -1,21 +1,20 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { answers, embeds, neverEnds } from '../../kit/ai/provider.ts'
 import { startWithProvider } from '../../kit/ai/provider-service.ts'
 import { flood, postUnread } from '../../kit/ai/unread.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
 const CALLS = 2
 
-let app: Awaited<ReturnType<typeof startWithProvider>>
-beforeAll(async () => {
+const app = shareResource(() => {
   const models = [
     { id: 'mock-1', label: 'Mock 1', external: true },
     { id: 'embeds', label: 'Embeds', external: true, modelType: 'embedding' },
   ]
-  app = await startWithProvider(neverEnds, { models }, { AI_CALLS_PER_PERSON: `${CALLS}`, AI_UNREAD_TIMEOUT: '500ms' })
+  return startWithProvider(neverEnds, { models }, { AI_CALLS_PER_PERSON: `${CALLS}`, AI_UNREAD_TIMEOUT: '500ms' })
 })
-afterAll(() => app[Symbol.asyncDispose]())
 
-const countCalls = () => app.svc.services.aiCalls.total
+const countCalls = () => app.svc.services.limits.aiCalls.total
 afterEach(() => expect.poll(countCalls).toBe(0))
 
 const messages = [{ role: 'user', content: 'Hello' }]
@@ -90,7 +89,7 @@ test('a streamed answer that nobody reads is cut after a time, and billed as far
 
   await expect.poll(() => app.upstream.requests[0]?.abortedAt).toBeDefined()
   const read = async () => {
-    await app.svc.services.usageLedger.flush()
+    await app.svc.services.ai.usageLedger.flush()
     return app.svc.rows<{ outcome: string; output: number }>(
       'select outcome, output_tokens as output from usage_records where user_id = $1',
       [id],

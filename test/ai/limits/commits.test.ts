@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest'
 import { shareLimitedService } from '../../kit/ai/limited-service.ts'
 import { type Behaviour, behavesInTurn, buildCompletion, buildQuestion, sendJson } from '../../kit/ai/provider.ts'
 import type { TestApp } from '../../kit/app.ts'
-import { clientOf, emptyCatalogue } from '../../kit/json-api/client.ts'
+import { createApiClient, emptyCatalogue } from '../../kit/json-api/client.ts'
 import { waitForLocks } from '../../kit/locks.ts'
 import { openClient } from '../../kit/postgres-client.ts'
 import { SLOW } from '../../kit/service-client.ts'
@@ -25,7 +25,7 @@ async function startWith(behave: Behaviour) {
   return {
     svc,
     sendQuestion: () => svc.send('POST', '/api/ai-req', { token: admin.token, body: buildQuestion() }),
-    admin: clientOf(svc, admin.token),
+    admin: createApiClient(svc, admin.token),
     async [Symbol.asyncDispose]() {
       await world[Symbol.asyncDispose]()
       // A dropped record leaves its reservation behind.
@@ -37,7 +37,7 @@ async function startWith(behave: Behaviour) {
 }
 
 async function stateOf(svc: TestApp) {
-  await svc.services.usageLedger.flush()
+  await svc.services.ai.usageLedger.flush()
   const [state] = await svc.host.limits.list()
   return state && { used: state.used, held: state.held }
 }

@@ -28,7 +28,7 @@ async function startWith(limits: object[]) {
     provider,
     sendQuestion: () => svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', 'first') }),
     async states() {
-      await svc.services.usageLedger.flush()
+      await svc.services.ai.usageLedger.flush()
       return (await svc.host.limits.list()).map(({ used, held }) => [used, held])
     },
     records: () => svc.rows('select model, outcome, cost_micros::int as cost from usage_records order by id'),
@@ -99,6 +99,6 @@ test('a fallback is checked against a limit that was set during the call', async
   expect((await world.sendQuestion()).status).toBe(500)
 
   expect(world.provider.requests.map(({ body }) => body.model)).toEqual(['first'])
-  await world.svc.services.usageLedger.flush()
+  await world.svc.services.ai.usageLedger.flush()
   expect(await world.records()).toEqual([{ model: 'first', outcome: 'failed', cost: 0 }])
 })

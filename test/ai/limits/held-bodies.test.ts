@@ -1,23 +1,17 @@
 import { request } from 'node:http'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { answers, neverEnds } from '../../kit/ai/provider.ts'
 import { startWithProvider } from '../../kit/ai/provider-service.ts'
 import { waitForLocks } from '../../kit/locks.ts'
 import { openClient } from '../../kit/postgres-client.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
 const MAX = 40_000
 
-type App = Awaited<ReturnType<typeof startWithProvider>>
-let app: App
-beforeAll(async () => {
+const app = shareResource(() => {
   const bounds = { AI_MAX_FILES: `${MAX}`, AI_BYTES_PER_PERSON: `${2 * MAX}`, AI_BYTES_AT_ONCE: `${3 * MAX}` }
-  app = await startWithProvider(
-    answers('Good.'),
-    {},
-    { AI_MAX_BODY: `${MAX}`, AI_MAX_BODY_WITH_FILES: `${MAX}`, ...bounds },
-  )
+  return startWithProvider(answers('Good.'), {}, { AI_MAX_BODY: `${MAX}`, AI_MAX_BODY_WITH_FILES: `${MAX}`, ...bounds })
 })
-afterAll(() => app[Symbol.asyncDispose]())
 
 /** Sends a request's headers with or without a body length, and none of the body until the end. */
 async function announce(token: string, path: string, bytes?: number) {
@@ -33,7 +27,7 @@ async function announce(token: string, path: string, bytes?: number) {
 }
 
 const expectBytes = async (bytes: number) => {
-  await expect.poll(() => app.svc.services.aiBytes.total).toBe(bytes)
+  await expect.poll(() => app.svc.services.limits.aiBytes.total).toBe(bytes)
 }
 
 test('bodies of waiting requests have an allowance by person and in total', async () => {

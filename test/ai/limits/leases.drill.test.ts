@@ -23,8 +23,8 @@ async function startWaiting() {
   return Object.assign(world, { go: go.resolve, settings })
 }
 
-const recordsOf = async ({ rows, services }: TestApp) => {
-  await services.usageLedger.flush()
+const readRecords = async ({ rows, services }: TestApp) => {
+  await services.ai.usageLedger.flush()
   return rows('select outcome, input_tokens as input, output_tokens as output from usage_records')
 }
 
@@ -38,12 +38,12 @@ test.concurrent('a call that outlasts its lease in silence is not settled by ano
   // A lease of 30 seconds would have expired, and the other replica would have checked twice since.
   await pause(52_000)
   const holds = await other.rows('select provider from usage_holds')
-  const before = await recordsOf(other)
+  const before = await readRecords(other)
   world.go()
 
   expect([holds, before]).toEqual([[{ provider: 'local' }], []])
   expect((await pendingCall).status).toBe(200)
-  expect(await recordsOf(world.svc)).toEqual([{ outcome: 'completed', input: 7, output: 3 }])
+  expect(await readRecords(world.svc)).toEqual([{ outcome: 'completed', input: 7, output: 3 }])
 })
 
 test.concurrent('a call of a killed replica is settled by another one within a minute', async ({ expect }) => {
@@ -62,6 +62,6 @@ test.concurrent('a call of a killed replica is settled by another one within a m
 
   expect(await ended).toBe('broken')
   const lost = [{ outcome: 'lost', input: 2, output: 0 }]
-  await vi.waitFor(async () => expect(await recordsOf(world.svc)).toEqual(lost), { timeout: 60_000, interval: 500 })
+  await vi.waitFor(async () => expect(await readRecords(world.svc)).toEqual(lost), { timeout: 60_000, interval: 500 })
   expect(await world.svc.rows('select id from usage_holds')).toEqual([])
 })

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { ReachedLimit } from '../../../entities/ai/usage-commit.sql.ts'
 import { buildQuestion, startProvider, writeConfig } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { newName } from '../../kit/identity/people.ts'
 import { SLOW } from '../../kit/service-client.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
 const limit = { name: 'each', for: 'user', cap: 10, unit: 'requests', per: 'month' } as const
 
@@ -18,7 +19,7 @@ async function startTwo() {
   const two = resources.use(await startApp({ ...settings, DATABASE_URL: one.env.DATABASE_URL ?? '' }))
   const events: ReachedLimit[] = []
   for (const { services } of [one, two])
-    services.hooks.on('usage-limit-reached', (reached) => void events.push(reached))
+    services.process.hooks.on('usage-limit-reached', (reached) => void events.push(reached))
   const disposables = resources.move()
   const eventsOf = ({ id }: { id: number }) => events.filter(({ subjectId }) => subjectId === `${id}`)
   const linesOf = ({ id }: { id: number }) =>
@@ -30,15 +31,11 @@ async function startTwo() {
 }
 
 type World = Awaited<ReturnType<typeof startTwo>>
-let world: World
-beforeAll(async () => {
-  world = await startTwo()
-})
+const world = shareResource(startTwo)
 afterEach(async () => {
   for (const { name } of await world.one.rows<{ name: string }>('select name from usage_limits'))
     await world.one.host.limits.remove({ name })
 })
-afterAll(() => world[Symbol.asyncDispose]())
 
 const sendQuestion = (svc: TestApp, token: string) => svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
 
@@ -51,7 +48,7 @@ async function lookAt({ one, two, eventsOf }: World): Promise<void> {
   for (const svc of [one, two]) {
     const probe = await one.user()
     await one.host.limits.set({ ...limit, name: newName('probe'), for: `user:${probe.username}`, cap: 1 })
-    await svc.services.usageLedger.flush()
+    await svc.services.ai.usageLedger.flush()
     expect((await sendQuestion(svc, probe.token)).status).toBe(200)
     await vi.waitFor(() => expect(eventsOf(probe)).not.toEqual([]), SLOW)
   }

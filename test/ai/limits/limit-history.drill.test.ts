@@ -24,7 +24,7 @@ const units = [
 type RecordedSums = RecordedCall & { cost: number; tokens: number }
 
 /** Sums the usage of calls in the unit of a limit. */
-const takenOf = (unit: (typeof units)[number]['unit'], records: readonly RecordedSums[]) =>
+const sumUsage = (unit: (typeof units)[number]['unit'], records: readonly RecordedSums[]) =>
   records.reduce((sum, { cost, tokens }) => sum + { requests: 1, tokens, EUR: cost }[unit], 0)
 
 /** Makes concurrent calls at all replicas in turn. */
@@ -35,7 +35,7 @@ const sendTogether = ({ replicas }: Replicas, tokens: readonly string[], count: 
     ),
   )
 
-const recordsOf = ({ svc }: Replicas) =>
+const readRecords = ({ svc }: Replicas) =>
   svc.rows<RecordedSums>(
     `select request_id as "requestId", outcome, cost_micros::int as cost, input_tokens + output_tokens as tokens
        from usage_records`,
@@ -43,7 +43,7 @@ const recordsOf = ({ svc }: Replicas) =>
 
 /** Ends the leases of all remaining reservations, and waits until they are settled. */
 async function settleLost({ svc }: Replicas): Promise<void> {
-  await svc.services.usageLedger.flush()
+  await svc.services.ai.usageLedger.flush()
   await svc.rows(`update usage_holds set lease_until = now() - interval '1 s'`)
   await vi.waitFor(async () => expect(await svc.rows('select id from usage_holds')).toEqual([]), SLOW)
 }
@@ -92,7 +92,7 @@ describe('a budget for 100 answers', () => {
     const operations = await sendTogether(world, [token], 200)
 
     await vi.waitFor(async () => expect(await world.svc.rows('select id from usage_holds')).toEqual([]), SLOW)
-    const records = await recordsOf(world)
+    const records = await readRecords(world)
     expect(operations.filter(({ outcome }) => outcome === 'answered')).toHaveLength(100)
     expect(operations.filter(({ outcome }) => outcome === 'refused')).toHaveLength(100)
     expect(world.provider.requests).toHaveLength(100)
@@ -123,10 +123,10 @@ describe('a budget for 100 answers', () => {
       await pause(6000)
       await settleLost(world)
 
-      const records = await recordsOf(world)
+      const records = await readRecords(world)
       const last = await readSample(world, limit.name)
       expect(findViolations({ operations, samples: await stop(), records, caps, most, least })).toEqual([])
-      expect(last).toMatchObject({ used: takenOf(unit, records), held: 0 })
+      expect(last).toMatchObject({ used: sumUsage(unit, records), held: 0 })
       // The records have the provider's counts, which are 7 and 3 tokens for each answer.
       for (const { tokens } of records.filter(({ outcome }) => outcome === 'completed')) expect(tokens).toBe(10)
       expect(records.length).toBeGreaterThanOrEqual(world.provider.requests.length)
@@ -151,11 +151,11 @@ describe('a budget for 100 answers', () => {
     for (let round = 0; round < 6; round++) operations.push(...(await sendTogether(world, [token], 60)))
 
     await vi.waitFor(async () => expect(await world.svc.rows('select id from usage_holds')).toEqual([]), SLOW)
-    const records = await recordsOf(world)
+    const records = await readRecords(world)
     const answered = operations.filter(({ outcome }) => outcome === 'answered')
     expect(findViolations({ operations, samples: await stop(), records, caps, most })).toEqual([])
     expect([answered.length, world.provider.requests.length]).toEqual([counted.requests, counted.requests])
-    const sums = units.map(({ unit: each }) => [each, takenOf(each, records)])
+    const sums = units.map(({ unit: each }) => [each, sumUsage(each, records)])
     expect(Object.fromEntries(sums)).toEqual(counted)
     expect(await readSample(world, limit.name)).toMatchObject({ used: counted[unit], held: 0 })
   })
@@ -179,7 +179,7 @@ test('a lecture of 200 people with one killed replica leaves 100 paid answers', 
   await pause(2000)
   await settleLost(world)
 
-  const records = await recordsOf(world)
+  const records = await readRecords(world)
   const byOutcome = Object.groupBy(records, ({ outcome }) => outcome)
   expect(findViolations({ operations, samples: [], records, caps: [{ at: 0, cap: 100 }] })).toEqual([])
   expect(records).toHaveLength(100)

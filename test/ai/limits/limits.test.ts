@@ -31,7 +31,7 @@ describe('a limit', () => {
 
     expect(statuses.filter((status) => status === 200)).toHaveLength(20)
     expect(statuses.filter((status) => status === 429)).toHaveLength(40)
-    await other.services.usageLedger.flush()
+    await other.services.ai.usageLedger.flush()
     expect(await readLimitState(svc, 'all')).toEqual({ cap: 20, used: 20, held: 0, refused: 40 })
     expect(world.provider.requests).toHaveLength(20)
   })
@@ -45,14 +45,14 @@ describe('a limit', () => {
     const replicas = [svc, other, svc, other]
     // The first call of a process finds that there is no limit; the second one uses the cached result.
     for (const replica of replicas) expect((await sendQuestion(replica, token)).status).toBe(200)
-    for (const { services } of [svc, other]) await services.usageLedger.flush()
+    for (const { services } of [svc, other]) await services.ai.usageLedger.flush()
 
     await svc.host.limits.set({ ...requestLimit, cap: 6 } as never)
     const statuses: number[] = []
     for (const replica of [other, svc, other, svc]) statuses.push((await sendQuestion(replica, token)).status)
 
     expect(statuses).toEqual([200, 200, 429, 429])
-    await other.services.usageLedger.flush()
+    await other.services.ai.usageLedger.flush()
     expect(await readLimitState(svc, 'all')).toEqual({ cap: 6, used: 6, held: 0, refused: 2 })
   })
 
@@ -60,7 +60,7 @@ describe('a limit', () => {
     await using world = await limited([{ ...requestLimit, cap: 1 }])
     const { token } = await world.svc.user()
     await sendQuestion(world.svc, token)
-    await world.svc.services.usageLedger.flush()
+    await world.svc.services.ai.usageLedger.flush()
 
     const refusal = await sendQuestion(world.svc, token)
 
@@ -109,7 +109,7 @@ describe('a limit', () => {
     ].map(({ status }) => status)
 
     expect(statuses).toEqual([200, 200, 429])
-    await world.svc.services.usageLedger.flush()
+    await world.svc.services.ai.usageLedger.flush()
     const mine = await client(world.svc, one.token).usage.limits.query()
     expect(mine).toEqual([expect.objectContaining({ name: 'each', subjectId: `${one.id}`, cap: 1, used: 1, held: 0 })])
     await expect(client(world.svc).usage.limits.query()).rejects.toMatchObject({ data: { code: 'UNAUTHORIZED' } })
@@ -133,7 +133,7 @@ describe('a limit', () => {
 
     const before = await limits()
     await sendQuestion(world.svc, token)
-    await world.svc.services.usageLedger.flush()
+    await world.svc.services.ai.usageLedger.flush()
 
     expect(before).toEqual([
       ['model', 3, true],

@@ -25,8 +25,8 @@ const leaveHolds = ({ rows }: TestApp, count: number) =>
     [count],
   )
 
-const recordsOf = async ({ rows, services }: TestApp) => {
-  await services.usageLedger.flush()
+const readRecords = async ({ rows, services }: TestApp) => {
+  await services.ai.usageLedger.flush()
   return rows(
     `select outcome, estimated, input_tokens as input, output_tokens as output, cost_micros::int as cost
        from usage_records where provider <> 'gone'`,
@@ -68,9 +68,9 @@ test.concurrent('a process that was silent for long does not settle its own call
     SLOW,
   )
 
-  expect(await recordsOf(world.svc)).toEqual([])
+  expect(await readRecords(world.svc)).toEqual([])
   expect(await world.answered()).toBe(200)
-  expect(await recordsOf(world.svc)).toEqual(billed)
+  expect(await readRecords(world.svc)).toEqual(billed)
 })
 
 test.concurrent('a call that another process took for lost is billed once, as counted', async ({ expect }) => {
@@ -78,10 +78,10 @@ test.concurrent('a call that another process took for lost is billed once, as co
   await using other = await startApp({ ...env, DATABASE_URL: world.svc.env.DATABASE_URL as string })
 
   const lost = { outcome: 'lost', estimated: true, input: 2, output: 0, cost: 2 }
-  await vi.waitFor(async () => expect(await recordsOf(other)).toEqual([lost]), SLOW)
+  await vi.waitFor(async () => expect(await readRecords(other)).toEqual([lost]), SLOW)
 
   expect(await world.answered()).toBe(200)
-  expect(await recordsOf(world.svc)).toEqual(billed)
+  expect(await readRecords(world.svc)).toEqual(billed)
   expect(await world.used()).toEqual([
     [1, 0],
     [10, 0],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { sendQuestion, shareLimitedService } from '../../kit/ai/limited-service.ts'
+import { sendQuestion, shareLimitedService, limited as startLimited } from '../../kit/ai/limited-service.ts'
 
 const limited = shareLimitedService()
 
@@ -8,7 +8,7 @@ async function startWorld() {
   const { id, token } = await world.svc.user()
   const sendCounted = async () => {
     const answer = await sendQuestion(world.svc, token)
-    await world.svc.services.usageLedger.flush()
+    await world.svc.services.ai.usageLedger.flush()
     return answer
   }
   return Object.assign(world, { id: `${id}`, sendQuestion: sendCounted })
@@ -149,7 +149,7 @@ test.for([
   await svc.host.admin.setGroups({ user: { id: other.id }, groups: ['chemistry'] })
   await world.sendQuestion()
   await sendQuestion(svc, other.token)
-  await svc.services.usageLedger.flush()
+  await svc.services.ai.usageLedger.flush()
   await svc.rows(`insert into usage_records (created_at, user_id, context, provider, model, outcome, duration_ms, request_id)
     select now() - interval '32 days', user_id, context, provider, model, outcome, duration_ms, 'old' from usage_records`)
 
@@ -167,7 +167,7 @@ test('a limit counts tokens and money of the month, and unknown prices as it say
   const { svc } = world
   const { token } = await svc.user()
   await sendQuestion(svc, token)
-  await svc.services.usageLedger.flush()
+  await svc.services.ai.usageLedger.flush()
   await svc.rows(`insert into usage_records (created_at, context, provider, model, outcome, input_tokens, duration_ms, request_id)
     values (now(), 'api', 'local', 'mock-1', 'completed', 7, 0, 'unpriced')`)
   const all = { ...limit, for: 'installation', per: 'month' }
@@ -233,4 +233,27 @@ test('a simulation names limits of missing people and apps, and ignores username
   const { ofNobody } = await world.svc.host.limits.simulate({ config: { limits: entries } } as never)
 
   expect(ofNobody).toEqual(['limit 1', 'limit 2'])
+})
+
+test('limits count on when a later version has dropped its columns', async () => {
+  await using world = await startLimited([])
+  const { svc } = world
+  const { id, token } = await svc.user()
+  await svc.host.limits.set(limit as never)
+  await sendQuestion(svc, token)
+  await svc.services.ai.usageLedger.flush()
+  await svc.rows(`alter table usage_counters drop column stripe, drop column share, drop column cap,
+    add unique (limit_id, subject_id, starts_at)`)
+  await svc.rows('alter table usage_limits drop column stripes')
+
+  const opened = await svc.host.limits.set({ ...limit, name: 'new', per: 'month', cap: 9 } as never)
+  const answer = await sendQuestion(svc, token)
+  await svc.host.limits.topUp({ name: 'each', amount: 1, id: `${id}` })
+  await svc.services.ai.usageLedger.flush()
+
+  expect([opened.begun, answer.status]).toEqual([{ countFrom: 'period', subjects: 1, used: 1 }, 200])
+  expect(await svc.host.limits.list()).toMatchObject([
+    { name: 'each', used: 2, cap: 3 },
+    { name: 'new', used: 2, cap: 9 },
+  ])
 })

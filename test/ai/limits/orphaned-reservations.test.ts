@@ -4,7 +4,7 @@ import { expect, test, vi } from 'vitest'
 import { limited, readLimitState, requestLimit, sendQuestion } from '../../kit/ai/limited-service.ts'
 import { cloneDatabase } from '../../kit/database.ts'
 import { startRelay } from '../../kit/parts/relay.ts'
-import { rowsOf } from '../../kit/postgres-client.ts'
+import { queryRows } from '../../kit/postgres-client.ts'
 
 const SLOW = { timeout: 60_000, interval: 100 }
 const reserving = /reserve-usage/
@@ -28,11 +28,11 @@ test.for<[string, object[]]>([
   await using world = await limited(limits, { env: { DATABASE_URL: url.href } })
   const { token } = await world.svc.user()
   expect((await sendQuestion(world.svc, token)).status).toBe(200)
-  const holds = () => rowsOf(database.url, 'select provider from usage_holds')
+  const holds = () => queryRows(database.url, 'select provider from usage_holds')
   await vi.waitFor(async () => expect(await holds()).toEqual([]), SLOW)
 
   // The database may read a statement some time after its connection broke.
-  await rowsOf(database.url, `alter table usage_holds alter created_at set default now() + interval '200 ms'`)
+  await queryRows(database.url, `alter table usage_holds alter created_at set default now() + interval '200 ms'`)
   isArmed = true
   expect((await sendQuestion(world.svc, token)).status).toBe(503)
   await vi.waitFor(async () => expect(await holds()).toEqual([{ provider: 'local' }]), SLOW)
@@ -40,7 +40,7 @@ test.for<[string, object[]]>([
   await vi.waitFor(async () => expect(await holds()).toEqual([]), SLOW)
 
   expect(world.provider.requests).toHaveLength(1)
-  expect(await rowsOf(database.url, 'select outcome from usage_records')).toEqual([{ outcome: 'completed' }])
+  expect(await queryRows(database.url, 'select outcome from usage_records')).toEqual([{ outcome: 'completed' }])
   for (const { name } of limits as (typeof requestLimit)[])
     expect(await readLimitState(world.svc, name)).toMatchObject({ used: 1, held: 0 })
 })

@@ -11,7 +11,7 @@ test('a limit overdrawn by a single call refuses further calls by every counter'
 
   // The question is that long, as counts above the number of sent bytes are cut.
   const first = await sendQuestion(world.svc, token, 'word '.repeat(10_000))
-  await world.svc.services.usageLedger.flush()
+  await world.svc.services.ai.usageLedger.flush()
   const others: number[] = []
   for (let count = 0; count < 16; count++) others.push((await sendQuestion(world.svc, token)).status)
 

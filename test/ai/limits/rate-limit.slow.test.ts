@@ -1,23 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { describe, expect, inject, test } from 'vitest'
 import { buildQuestion, startProvider, writeConfig } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { testWith } from '../../kit/parts/with-parts.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let provider: Awaited<ReturnType<typeof startProvider>>
-let config: Awaited<ReturnType<typeof writeConfig>>
+const provider = shareResource(startProvider)
+const config = shareResource(() => writeConfig(provider.url))
 /** Service with a rate limit of five questions a minute for each person. */
-let svc: TestApp
-beforeAll(async () => {
-  provider = await startProvider()
-  config = await writeConfig(provider.url)
-  svc = await startApp({ AI_CONFIG: config.file, RATE_LIMIT_AI_PER_MINUTE: '5' })
-})
-afterAll(async () => {
-  await svc[Symbol.asyncDispose]()
-  await config[Symbol.asyncDispose]()
-  await provider[Symbol.asyncDispose]()
-})
+const svc = shareResource(() => startApp({ AI_CONFIG: config.file, RATE_LIMIT_AI_PER_MINUTE: '5' }))
 
 const sendQuestion = (svc: TestApp, token: string) => svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
 

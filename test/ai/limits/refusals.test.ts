@@ -11,7 +11,7 @@ test('of limits that refuse, one that only observes is never named', async () =>
   await using world = await limited([spent, { ...requestLimit, name: 'watched', cap: 1, mode: 'observe' }])
   const { token } = await world.svc.user()
   await sendQuestion(world.svc, token)
-  await world.svc.services.usageLedger.flush()
+  await world.svc.services.ai.usageLedger.flush()
 
   const refusal = await sendQuestion(world.svc, token)
 
@@ -27,7 +27,7 @@ test('of refusing limits, a spent one is named before a reserved one', async () 
   ])
   const [one, other] = [await world.svc.user(), await world.svc.user()]
   await sendQuestion(world.svc, one.token)
-  await world.svc.services.usageLedger.flush()
+  await world.svc.services.ai.usageLedger.flush()
   const { promise: go, resolve } = Promise.withResolvers<void>()
   world.provider.behave = async (request, response) => {
     await go
@@ -70,7 +70,7 @@ test('a price of the input alone is none, and a money limit refuses', async () =
   expect([refusal.status, world.provider.requests.length]).toEqual([429, 0])
   await world.svc.host.limits.remove({ name: 'all' })
   expect((await sendQuestion(world.svc, token)).status).toBe(200)
-  await world.svc.services.usageLedger.flush()
+  await world.svc.services.ai.usageLedger.flush()
   expect(await world.svc.rows('select cost_micros from usage_records')).toEqual([{ cost_micros: null }])
 })
 

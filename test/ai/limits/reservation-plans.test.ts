@@ -85,10 +85,10 @@ async function addCounters(client: Client) {
 }
 
 /** Sums the rows that all nodes of a plan read. */
-function rowsOf(node: PlanNode): number {
+function queryRows(node: PlanNode): number {
   const { 'Rows Removed by Filter': filtered = 0, 'Rows Removed by Join Filter': unjoined = 0 } = node
   const own = node['Actual Loops'] * (node['Actual Rows'] + filtered + unjoined)
-  return (node.Plans ?? []).reduce((sum, below) => sum + rowsOf(below), own)
+  return (node.Plans ?? []).reduce((sum, below) => sum + queryRows(below), own)
 }
 
 describe.each(Object.entries(states))(
@@ -109,7 +109,7 @@ describe.each(Object.entries(states))(
       const explained = await client.query(`explain (analyze, buffers, format json) ${run(rows.map(({ id }) => id))}`)
       const { Plan } = explained.rows[0]['QUERY PLAN'][0]
 
-      const lookedAt = (rowsOf(Plan) + Plan['Shared Hit Blocks']) / CALLS
+      const lookedAt = (queryRows(Plan) + Plan['Shared Hit Blocks']) / CALLS
       expect(lookedAt).toBeGreaterThan(10)
       expect(lookedAt).toBeLessThan(300)
     })

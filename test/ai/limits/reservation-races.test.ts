@@ -23,7 +23,7 @@ test('a process without cached counters does not deadlock with one that has them
   const { token } = await svc.user()
   const sendQuestion = async (app = svc) => {
     const { status } = await app.send('POST', '/api/ai-req', { token, body: buildQuestion() })
-    await app.services.usageLedger.flush()
+    await app.services.ai.usageLedger.flush()
     return status
   }
   const limit = { cap: 100, unit: 'requests', per: 'month' }

@@ -46,7 +46,7 @@ async function startWith(behave: Behaviour, more: object = {}, model: object = {
       return { used: found?.used, held: found?.held }
     },
     async record() {
-      await svc.services.usageLedger.flush()
+      await svc.services.ai.usageLedger.flush()
       return svc.rows('select outcome, input_tokens as input, output_tokens as output from usage_records')
     },
   })
@@ -124,7 +124,7 @@ describe('a further round of a call', () => {
       Array.from({ length: 12 }, async () => (await world.sendQuestion('application/json')).status),
     )
 
-    await world.svc.services.usageLedger.flush()
+    await world.svc.services.ai.usageLedger.flush()
     const { used, held } = await world.state()
     expect(statuses.filter((status) => status === 200).length).toBeGreaterThan(0)
     expect(used).toBe(world.upstream.requests.length * 10)

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createClient, type SvcError } from '../../../facades/client/index.ts'
 import { readLimitState, requestLimit, sendQuestion, shareLimitedService } from '../../kit/ai/limited-service.ts'
 import { buildQuestion } from '../../kit/ai/provider.ts'
 import { buildUserMessage, createAiRoom, KEY, type RoomAiApp, startRoomAi } from '../../kit/rooms/ai.ts'
@@ -66,6 +67,22 @@ describe('a call that may take more than all of a limit', () => {
     expect(refusal.headers.get('retry-after')).toBeNull()
   })
 
+  test('tells programs of the service what is left, what it may take and what would fit', async () => {
+    const { token } = await app.svc.user()
+    const client = createClient({ url: app.svc.url, token })
+    const typedInput = chatInput as never as Parameters<typeof client.ai.complete.mutate>[0]
+
+    const refusal = (await client.ai.complete.mutate(typedInput).catch((error: unknown) => error)) as SvcError
+
+    expect(refusal.code).toBe('limit_reached')
+    const { limit } = refusal
+    expect(limit).toMatchObject({ name: 'all', subject: 'user', unit: 'tokens', currency: null, left: 4000 })
+    expect(limit?.needed).toBe((limit?.inputTokens ?? 0) + (limit?.answerTokens ?? 0))
+    expect(limit?.fittingAnswerTokens).toBe(4000 - (limit?.inputTokens ?? 0))
+    const parameters = { maxTokens: limit?.fittingAnswerTokens }
+    await client.ai.complete.mutate({ ...typedInput, parameters })
+  })
+
   test('succeeds as soon as it asks for a shorter answer', async () => {
     const { token } = await app.svc.user()
 
@@ -79,7 +96,7 @@ test('a refused call learns from both kinds of headers what is left', async () =
   await using world = await limited([small])
   const { token } = await world.svc.user()
   await world.svc.send('POST', '/v1/chat/completions', { token, body: { ...chat, max_tokens: 100 } })
-  await world.svc.services.usageLedger.flush()
+  await world.svc.services.ai.usageLedger.flush()
 
   const { headers } = await sendQuestion(world.svc, token)
 
@@ -97,7 +114,7 @@ test('a limit that never has room is reported before a spent one', async () => {
   ])
   const { token } = await world.svc.user()
   expect((await sendQuestion(world.svc, token)).status).toBe(200)
-  await world.svc.services.usageLedger.flush()
+  await world.svc.services.ai.usageLedger.flush()
 
   const refusal = await sendQuestion(world.svc, token, 'Hello '.repeat(500))
 
@@ -111,7 +128,7 @@ test('a top-up frees nothing for a call that is larger than the limit', async ()
   expect((await sendQuestion(world.svc, token)).status).toBe(429)
   await world.svc.host.limits.topUp({ name: 'all', amount: 20 })
   expect((await sendQuestion(world.svc, token)).status).toBe(200)
-  await world.svc.services.usageLedger.flush()
+  await world.svc.services.ai.usageLedger.flush()
 
   const refusal = await sendQuestion(world.svc, token)
 

@@ -20,7 +20,7 @@ async function withLimit(more: object = {}) {
     /** Makes concurrent calls; returns the number of those that are answered. */
     async countAnswered(count: number) {
       const statuses = await Promise.all(Array.from({ length: count }, sendQuestion))
-      await svc.services.usageLedger.flush()
+      await svc.services.ai.usageLedger.flush()
       return statuses.filter((status) => status === 200).length
     },
     async state() {

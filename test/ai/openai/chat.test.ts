@@ -1,18 +1,16 @@
 import OpenAI from 'openai'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { answers, breaksOff, callsTool, canary, neverEnds, refuses } from '../../kit/ai/provider.ts'
 import { readUsageRecords, startWithProvider } from '../../kit/ai/provider-service.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-type App = Awaited<ReturnType<typeof startWithProvider>>
-let app: App
 let client: OpenAI
 
+const app = shareResource(() => startWithProvider(answers('Good day to you.')))
 beforeAll(async () => {
-  app = await startWithProvider(answers('Good day to you.'))
   await app.svc.changeCatalogue(`update ai_models set input = '{text,image}'`)
   client = new OpenAI({ apiKey: app.token, baseURL: `${app.svc.url}/v1` })
 })
-afterAll(() => app[Symbol.asyncDispose]())
 beforeEach(() => {
   app.upstream.requests.length = 0
   app.upstream.behave = answers('Good day to you.')
@@ -59,17 +57,19 @@ test('the client of OpenAI reads a streamed answer, with usage on request', asyn
 test('messages that the client of OpenAI built from streams are accepted unchanged', async () => {
   const stream = (more: object) => client.chat.completions.stream({ model: 'mock-1', messages, ...more })
   const json_schema = { name: 'weather', schema: { type: 'object' }, strict: true }
-  const said = await stream({}).finalMessage()
+  const finalMessage = await stream({}).finalMessage()
   app.upstream.behave = answers('{"sun":true}')
   const parsed = await stream({ response_format: { type: 'json_schema', json_schema } }).finalMessage()
   app.upstream.behave = callsTool('weather', '{"place":"Ulm"}')
   const tool = { type: 'function', function: { name: 'weather', strict: true, parameters: { type: 'object' } } }
   const calling = await stream({ tools: [tool] }).finalMessage()
   const result = { role: 'tool', tool_call_id: calling.tool_calls?.[0]?.id, content: 'Sunny.' }
-  expect([said, parsed].map((message) => 'parsed' in message)).toEqual([true, true])
+  expect([finalMessage, parsed].map((message) => 'parsed' in message)).toEqual([true, true])
   app.upstream.behave = answers('Well.')
 
-  const answer = await create({ messages: [...messages, said, ...messages, parsed, ...messages, calling, result] })
+  const answer = await create({
+    messages: [...messages, finalMessage, ...messages, parsed, ...messages, calling, result],
+  })
 
   expect(answer.choices[0]?.message.content).toBe('Well.')
 })
@@ -209,7 +209,7 @@ describe('a provider that fails', () => {
       for await (const _ of await createStream());
     }
 
-    expect(await refusedBy(read())).toMatchObject({ type: 'server_error', code: 'provider_failed' })
+    expect(await refusedBy(read())).toMatchObject({ type: 'server_error', code: 'provider_broke_off' })
     expect(app.upstream.requests).toHaveLength(1)
   })
 
@@ -221,9 +221,9 @@ describe('a provider that fails', () => {
       body: { model: 'mock-1', messages, stream: true },
     })
 
-    expect(await response.text()).toContain('provider_failed')
+    expect(await response.text()).toContain('provider_broke_off')
     const lines = app.svc.log.slice(before).map((line) => JSON.parse(line))
-    expect(lines.filter(({ level }) => level >= 50)).toMatchObject([{ msg: 'provider_failed' }])
+    expect(lines.filter(({ level }) => level >= 50)).toMatchObject([{ msg: 'provider_broke_off' }])
   })
 })
 

@@ -2,17 +2,12 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { ChatOpenAI } from '@langchain/openai'
 import { generateText, streamText } from 'ai'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { answers } from '../../kit/ai/provider.ts'
 import { startWithProvider } from '../../kit/ai/provider-service.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-type App = Awaited<ReturnType<typeof startWithProvider>>
-let app: App
-
-beforeAll(async () => {
-  app = await startWithProvider(answers('Good day to you.'))
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = shareResource(() => startWithProvider(answers('Good day to you.')))
 beforeEach(() => {
   app.upstream.requests.length = 0
   app.upstream.behave = answers('Good day to you.')

@@ -240,7 +240,7 @@ test('embeddings reserve and cost only their input, within the limits', async ()
   await pendingCall
 
   expect(over).toMatchObject({ status: 429 })
-  await svc.services.usageLedger.flush()
+  await svc.services.ai.usageLedger.flush()
   expect(await state()).toEqual([{ used: 9, held: 0 }])
   const [paid] = await svc.rows('select cost_micros::int as cost from usage_records order by id desc limit 1')
   expect(paid).toEqual({ cost: 90 })

@@ -4,7 +4,7 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { ChatOpenAI } from '@langchain/openai'
 import { generateText, streamText } from 'ai'
 import OpenAI from 'openai'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import {
   answers,
   breaksOff,
@@ -16,16 +16,14 @@ import {
   sendJson,
 } from '../../kit/ai/provider.ts'
 import { readUsageRecords, startWithProvider } from '../../kit/ai/provider-service.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-type App = Awaited<ReturnType<typeof startWithProvider>>
-let app: App
 let client: OpenAI
 
-beforeAll(async () => {
-  app = await startWithProvider(answers('Good day to you.'))
+const app = shareResource(() => startWithProvider(answers('Good day to you.')))
+beforeAll(() => {
   client = new OpenAI({ apiKey: app.token, baseURL: `${app.svc.url}/v1` })
 })
-afterAll(() => app[Symbol.asyncDispose]())
 beforeEach(() => {
   app.upstream.requests.length = 0
   app.upstream.behave = answers('Good day to you.')
@@ -249,7 +247,7 @@ test("a response that fails is the client's error before and after its first eve
     for await (const _ of await client.responses.create({ ...question, stream: true }));
   }
   const error = await refusedBy(read())
-  expect(error).toMatchObject({ code: 'provider_failed' })
+  expect(error).toMatchObject({ code: 'provider_broke_off' })
   expect(String(error)).not.toContain(canary)
   expect(app.upstream.requests).toHaveLength(4)
 })
@@ -263,7 +261,7 @@ test('the last events of a failed stream have the members that OpenAI documents'
   const message = expect.any(String)
   expect(events.slice(-2)).toMatchObject([
     { type: 'response.failed', response: { status: 'failed', error: { code: 'server_error', message } } },
-    { type: 'error', code: 'provider_failed', message, param: null, error: { code: 'provider_failed', message } },
+    { type: 'error', code: 'provider_broke_off', message, param: null, error: { code: 'provider_broke_off', message } },
   ])
 })
 

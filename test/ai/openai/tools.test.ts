@@ -2,20 +2,18 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { ChatOpenAI } from '@langchain/openai'
 import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai'
 import OpenAI from 'openai'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { answers, callsTool } from '../../kit/ai/provider.ts'
 import { startWithProvider } from '../../kit/ai/provider-service.ts'
 import { startApp } from '../../kit/app.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-type App = Awaited<ReturnType<typeof startWithProvider>>
-let app: App
 let client: OpenAI
 
-beforeAll(async () => {
-  app = await startWithProvider(answers('Good day.'))
+const app = shareResource(() => startWithProvider(answers('Good day.')))
+beforeAll(() => {
   client = new OpenAI({ apiKey: app.token, baseURL: `${app.svc.url}/v1` })
 })
-afterAll(() => app[Symbol.asyncDispose]())
 beforeEach(() => {
   app.upstream.requests.length = 0
   app.upstream.behave = callsTool('weather', '{"place":"Jena"}', 'It rains.')

@@ -1,18 +1,12 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { buildModel, buildProvider, startWithConfig } from '../../kit/ai/model-config.ts'
 import { answers, type Behaviour, beginStream, buildChunk, startProvider } from '../../kit/ai/provider.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
 const adapters = ['openai-compatible', 'mistral', 'openai', 'anthropic', 'google'] as const
 type Adapter = (typeof adapters)[number]
-type App = Awaited<ReturnType<typeof startTools>>
+const app = shareResource(startTools)
 
-let app: App
-
-beforeAll(async () => {
-  app = await startTools()
-})
-
-afterAll(() => app[Symbol.asyncDispose]())
 beforeEach(() => {
   app.upstream.behave = answers('Fine.')
 })

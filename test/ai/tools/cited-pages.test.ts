@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { answersWithBlocks, buildFetchedPage } from '../../kit/ai/anthropic.ts'
 import { startProvider, writeConfig } from '../../kit/ai/provider.ts'
-import { startApp, type TestApp } from '../../kit/app.ts'
+import { startApp } from '../../kit/app.ts'
 import { signIn } from '../../kit/browser.ts'
 import { createAiRoom, openContent, requestRoomAnswer, waitForAnswer } from '../../kit/rooms/ai.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
 const url = 'https://example.org/chess'
 const tools = ['capability:web_fetch:native']
@@ -11,17 +12,12 @@ const use = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_fetch', inpu
 const usage = { input_tokens: 70, output_tokens: 9, server_tool_use: { web_fetch_requests: 1 } }
 const answerBlocks = [use, buildFetchedPage(use.id, url, 'e4 is best.'), { type: 'text', text: 'It is e4.' }]
 
-const resources = new AsyncDisposableStack()
-let svc: TestApp
-let upstream: Awaited<ReturnType<typeof startProvider>>
-
-beforeAll(async () => {
-  upstream = resources.use(await startProvider(answersWithBlocks(answerBlocks, { stop_reason: 'end_turn', usage })))
+const upstream = shareResource(() => startProvider(answersWithBlocks(answerBlocks, { stop_reason: 'end_turn', usage })))
+const config = shareResource(() => {
   const model = { nativeCapabilities: ['web_fetch'] }
-  const config = resources.use(await writeConfig(upstream.url, { provider: { adapter: 'anthropic' }, model }))
-  svc = resources.use(await startApp({ AI_CONFIG: config.file, ALLOW_EXTERNAL_APPS_GROUPS_AI: 'true' }))
+  return writeConfig(upstream.url, { provider: { adapter: 'anthropic' }, model })
 })
-afterAll(() => resources.disposeAsync())
+const svc = shareResource(() => startApp({ AI_CONFIG: config.file, ALLOW_EXTERNAL_APPS_GROUPS_AI: 'true' }))
 beforeEach(() => {
   upstream.requests.length = 0
 })
@@ -57,6 +53,6 @@ test("a reader of a room's answer learns which page the model has read", async (
   const { attributes } = (await viewer.get(`/room-messages/${answer}`)).one
   expect(await openContent(attributes['content'])).toEqual({ text: 'It is e4.', citations: [{ url, title: 'Chess' }] })
   expectFetch()
-  await svc.services.usageLedger.flush()
+  await svc.services.ai.usageLedger.flush()
   expect(await svc.rows(`select web_fetches from usage_records where room_id = $1`, [id])).toEqual([{ web_fetches: 1 }])
 })

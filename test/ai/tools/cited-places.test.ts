@@ -1,16 +1,15 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { answersWithBlocks } from '../../kit/ai/anthropic.ts'
-import { type NativeTools, searchTool, startNativeTools } from '../../kit/ai/native-tools.ts'
+import { searchTool, startNativeTools } from '../../kit/ai/native-tools.ts'
 import { type Behaviour, beginStream, sendJson } from '../../kit/ai/provider.ts'
 import { signIn, type TestBrowser } from '../../kit/browser.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let native: NativeTools
 let browser: TestBrowser
+const native = shareResource(startNativeTools)
 beforeAll(async () => {
-  native = await startNativeTools()
   ;({ browser } = await signIn(native.svc, 'ada'))
 })
-afterAll(() => native[Symbol.asyncDispose]())
 beforeEach(() => native.reset())
 
 const text = '♟️ é: e4 is best, 😀 and so is d4.'

@@ -1,27 +1,26 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { buildQuestion, callsTool, startProvider, writeConfig } from '../../kit/ai/provider.ts'
-import { startApp, type TestApp } from '../../kit/app.ts'
+import { startApp } from '../../kit/app.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-const resources = new AsyncDisposableStack()
-let svc: TestApp
-let upstream: Awaited<ReturnType<typeof startProvider>>
 let token: string
 
-beforeAll(async () => {
-  upstream = resources.use(await startProvider())
+const upstream = shareResource(startProvider)
+const config = shareResource(() => {
   const model = { tools: ['verbose', 'detailed', 'patient', 'listening'] }
-  const config = resources.use(await writeConfig(upstream.url, { model }))
-  svc = resources.use(
-    await startApp({
-      AI_CONFIG: config.file,
-      EXTENSIONS: 'test/fixtures/boundless-extension.ts',
-      AI_TOOL_TIMEOUT: '2s',
-      AI_TOOL_RESULT_MAX: '2048',
-    }),
-  )
+  return writeConfig(upstream.url, { model })
+})
+const svc = shareResource(() =>
+  startApp({
+    AI_CONFIG: config.file,
+    EXTENSIONS: 'test/fixtures/boundless-extension.ts',
+    AI_TOOL_TIMEOUT: '2s',
+    AI_TOOL_RESULT_MAX: '2048',
+  }),
+)
+beforeAll(async () => {
   token = (await svc.user()).token
 })
-afterAll(() => resources.disposeAsync())
 
 /** Returns the results that the model gets for its call, whole and streamed. */
 async function readResults(name: string, input: string): Promise<string[]> {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { answersWithBlocks, buildFetchedPage, stallsAfterBlocks } from '../../kit/ai/anthropic.ts'
 import {
   answer,
@@ -14,15 +14,12 @@ import {
   searchResult,
   url,
 } from '../../kit/ai/native-dialects.ts'
-import { fetchTool, messages, type NativeTools, searchTool, startNativeTools } from '../../kit/ai/native-tools.ts'
+import { fetchTool, messages, searchTool, startNativeTools } from '../../kit/ai/native-tools.ts'
 import { sendJson } from '../../kit/ai/provider.ts'
 import { SLOW } from '../../kit/service-client.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let native: NativeTools
-beforeAll(async () => {
-  native = await startNativeTools()
-})
-afterAll(() => native[Symbol.asyncDispose]())
+const native = shareResource(startNativeTools)
 beforeEach(() => native.reset())
 
 test('a search is stored while the answer runs, and billed after a break', async () => {
@@ -94,7 +91,7 @@ test('an answer that found more than reserved is not cut, unlike the next', asyn
   const text = await (await sendQuestion()).text()
   expect(text).toContain('"content":"It is e4."')
   expect(text).toContain('"finish_reason":"stop"')
-  await svc.services.usageLedger.flush()
+  await svc.services.ai.usageLedger.flush()
   expect((await sendQuestion()).status).toBe(429)
   await svc.host.limits.remove({ name: 'finder' })
   expect(await takeRecords()).toMatchObject([{ outcome: 'completed', input: 5000, searches: 1 }])
@@ -125,7 +122,7 @@ test('a limit in money reserves all possible searches, and counts those made', a
   const sendQuestion = (model: string, tools: string[], who = ada) =>
     svc.send('POST', '/v1/chat/completions', { token: who.token, body: { model, messages, tools } })
   const summary = async (who: { token: string }) => {
-    await svc.services.usageLedger.flush()
+    await svc.services.ai.usageLedger.flush()
     const response = await svc.send('GET', '/trpc/usage.summary', { token: who.token })
     return ((await response.json()) as { result: { data: object[] } }).result.data
   }

@@ -1,5 +1,5 @@
 import Anthropic from '@anthropic-ai/sdk'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import {
   anthropic,
   dialects,
@@ -11,14 +11,11 @@ import {
   title,
   url,
 } from '../../kit/ai/native-dialects.ts'
-import { fetchTool, messages, type NativeTools, searchTool, startNativeTools } from '../../kit/ai/native-tools.ts'
+import { fetchTool, messages, searchTool, startNativeTools } from '../../kit/ai/native-tools.ts'
 import { type ProviderRequest, sendJson } from '../../kit/ai/provider.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let native: NativeTools
-beforeAll(async () => {
-  native = await startNativeTools()
-})
-afterAll(() => native[Symbol.asyncDispose]())
+const native = shareResource(startNativeTools)
 beforeEach(() => native.reset())
 
 const bills: Record<string, object> = {
@@ -186,8 +183,10 @@ test('a model that searches and calls tools gets back its earlier findings', asy
   const answer = await chat('anthropic', [searchTool, fetchTool, 'weather'])
 
   expect(await answer.json()).toMatchObject({ choices: [{ message: { content: 'It is e4.' } }] })
-  const [, said, results] = (upstream.requests[1]?.body.messages ?? []) as unknown as { content: object[] }[]
-  expect(said?.content).toMatchObject([
+  const [, assistantMessage, results] = (upstream.requests[1]?.body.messages ?? []) as unknown as {
+    content: object[]
+  }[]
+  expect(assistantMessage?.content).toMatchObject([
     { type: 'server_tool_use', id: searchCall.id, name: 'web_search' },
     { type: 'web_search_tool_result', tool_use_id: searchCall.id, content: [{ url, encrypted_content: 'sealed' }] },
     { type: 'server_tool_use', id: fetchCall.id, name: 'web_fetch' },

@@ -1,12 +1,10 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Behaviour, sendJson, startProvider, writeConfig } from '../../kit/ai/provider.ts'
-import { startApp, type TestApp } from '../../kit/app.ts'
+import { startApp } from '../../kit/app.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-const resources = new AsyncDisposableStack()
-let svc: TestApp
-let upstream: Awaited<ReturnType<typeof startProvider>>
 let openai: OpenAI
 let anthropic: Anthropic
 
@@ -22,16 +20,17 @@ const calls: Behaviour = ({ path }, response) => {
   response.writeHead(200, { 'content-type': 'text/event-stream' }).end(`data: ${JSON.stringify(answer)}\n\n`)
 }
 
-beforeAll(async () => {
-  upstream = resources.use(await startProvider(calls))
+const upstream = shareResource(() => startProvider(calls))
+const config = shareResource(() => {
   const provider = { adapter: 'google', apiUrl: upstream.url }
-  const config = resources.use(await writeConfig(upstream.url, { provider }))
-  svc = resources.use(await startApp({ AI_CONFIG: config.file }))
+  return writeConfig(upstream.url, { provider })
+})
+const svc = shareResource(() => startApp({ AI_CONFIG: config.file }))
+beforeAll(async () => {
   const { token: apiKey } = await svc.user()
   openai = new OpenAI({ apiKey, baseURL: `${svc.url}/v1` })
   anthropic = new Anthropic({ apiKey, baseURL: svc.url })
 })
-afterAll(() => resources.disposeAsync())
 beforeEach(() => void upstream.requests.splice(0))
 
 const parameters = { type: 'object' as const, properties: { place: { type: 'string' } } }

@@ -1,15 +1,14 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { fetchTool, messages, type NativeTools, searchTool, startNativeTools } from '../../kit/ai/native-tools.ts'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { fetchTool, messages, searchTool, startNativeTools } from '../../kit/ai/native-tools.ts'
 import { callsTools } from '../../kit/ai/provider.ts'
 import { signIn, type TestBrowser } from '../../kit/browser.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let native: NativeTools
 let browser: TestBrowser
+const native = shareResource(startNativeTools)
 beforeAll(async () => {
-  native = await startNativeTools()
   ;({ browser } = await signIn(native.svc, 'ada'))
 })
-afterAll(() => native[Symbol.asyncDispose]())
 beforeEach(() => native.reset())
 
 const weather = (city: string) => ({ name: 'weather', input: JSON.stringify({ city }) })

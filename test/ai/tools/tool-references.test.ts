@@ -1,20 +1,19 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { buildQuestion, startProvider, writeConfig } from '../../kit/ai/provider.ts'
-import { startApp, type TestApp } from '../../kit/app.ts'
+import { startApp } from '../../kit/app.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-const resources = new AsyncDisposableStack()
-let svc: TestApp
-let upstream: Awaited<ReturnType<typeof startProvider>>
 let token: string
 
-beforeAll(async () => {
-  upstream = resources.use(await startProvider())
+const upstream = shareResource(startProvider)
+const config = shareResource(() => {
   const model = { tools: ['weather', 'patient'] }
-  const config = resources.use(await writeConfig(upstream.url, { model }))
-  svc = resources.use(await startApp({ AI_CONFIG: config.file, EXTENSIONS: 'test/fixtures/extension.ts' }))
+  return writeConfig(upstream.url, { model })
+})
+const svc = shareResource(() => startApp({ AI_CONFIG: config.file, EXTENSIONS: 'test/fixtures/extension.ts' }))
+beforeAll(async () => {
   token = (await svc.user()).token
 })
-afterAll(() => resources.disposeAsync())
 beforeEach(() => {
   upstream.requests.length = 0
 })

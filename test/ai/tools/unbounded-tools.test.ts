@@ -44,7 +44,7 @@ async function createSender() {
     const body = { model, messages, tools, ...more }
     const response = await svc.send('POST', '/v1/chat/completions', { token, body })
     const text = await response.text()
-    await svc.services.usageLedger.flush()
+    await svc.services.ai.usageLedger.flush()
     return [response.status, response.ok ? '' : text] as const
   }
 }
@@ -122,7 +122,7 @@ test('usage that nobody can bound is stored while its answer runs', async () => 
   await vi.waitUntil(async () => (await readReservations()).length === 1, SLOW)
   end()
   expect(await streamed.text()).toContain('"finish_reason":"stop"')
-  await svc.services.usageLedger.flush()
+  await svc.services.ai.usageLedger.flush()
   const [state] = await svc.host.limits.list()
   await svc.host.limits.remove({ name: 'most' })
   expect(state).toMatchObject({ used: 12_348, held: 0, refused: 1 })

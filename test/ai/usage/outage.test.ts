@@ -76,7 +76,7 @@ describe('a database that is gone', () => {
     await runAdminStatement(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${nameOf(svc)}'`)
 
     await vi.waitFor(async () => expect((await sendQuestion(svc, token)).status).toBe(200), SLOW)
-    await svc.services.usageLedger.flush()
+    await svc.services.ai.usageLedger.flush()
     await vi.waitFor(
       async () => expect((await svc.rows('select id from usage_records')).length).toBe(provider.requests.length),
       SLOW,

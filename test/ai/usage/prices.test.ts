@@ -67,7 +67,7 @@ async function startWith(script: TokenScript) {
         const body = buildQuestion('word '.repeat(Math.ceil(counted.input / 5)))
         expect((await svc.send('POST', '/api/ai-req', { token, body })).status).toBe(200)
       }
-      await svc.services.usageLedger.flush()
+      await svc.services.ai.usageLedger.flush()
       const rows = await svc.rows<{ cost: number | null }>(
         'select cost_micros::float8 as cost from usage_records order by id',
       )
@@ -86,7 +86,7 @@ test('each round of a call is priced by its own length', async () => {
 
   const body = buildQuestion('word '.repeat(30_000))
   expect((await svc.send('POST', '/api/ai-req', { token, body })).status).toBe(200)
-  await svc.services.usageLedger.flush()
+  await svc.services.ai.usageLedger.flush()
 
   expect(upstream.requests).toHaveLength(2)
   const records = await svc.rows('select input_tokens, cost_micros::float8 as cost from usage_records')
@@ -144,7 +144,7 @@ describe('a new price', () => {
     const sendQuestion = () => svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
     const rates = { inputPerMillion: 200, outputPerMillion: 200, webSearchPerThousand: 2.5 }
     await sendQuestion()
-    await svc.services.usageLedger.flush()
+    await svc.services.ai.usageLedger.flush()
 
     const imported = await svc.host.prices.import({
       asOf: '2026-01-31',
@@ -156,7 +156,7 @@ describe('a new price', () => {
     })
     await svc.host.models.sync()
     await sendQuestion()
-    await svc.services.usageLedger.flush()
+    await svc.services.ai.usageLedger.flush()
 
     expect(imported).toEqual({ prices: 2, changed: ['mock-1'], unknown: ['elsewhere'] })
     const versions = `select v.pricing->'ranges'->0->>'currency' as currency, u.cost_micros::int as cost, u.currency as paid,

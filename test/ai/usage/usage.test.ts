@@ -1,7 +1,7 @@
 // @module-tag debian
 
 import { createTRPCClient, httpLink } from '@trpc/client'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { AppRouter } from '../../../routers/index.ts'
 import {
   answers,
@@ -15,6 +15,7 @@ import {
 } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { SLOW } from '../../kit/service-client.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
 const pricing = { currency: 'EUR', inputPerMillion: 0.4, outputPerMillion: 1.6, cachedInputPerMillion: 0.1 }
 
@@ -31,25 +32,15 @@ const client = (svc: TestApp, token?: string) =>
 
 const sendQuestion = (svc: TestApp, token: string) => svc.send('POST', '/api/ai-req', { token, body: buildQuestion() })
 
-let provider: Awaited<ReturnType<typeof startProvider>>
-let config: Awaited<ReturnType<typeof writeConfig>>
-let svc: TestApp
-beforeAll(async () => {
-  provider = await startProvider()
-  config = await writeConfig(provider.url)
-  svc = await startApp({ AI_CONFIG: config.file })
-})
+const provider = shareResource(startProvider)
+const config = shareResource(() => writeConfig(provider.url))
+const svc = shareResource(() => startApp({ AI_CONFIG: config.file }))
 // Resets the records and the provider's behaviour for the next test.
 afterEach(async () => {
-  await svc.services.usageLedger.flush()
+  await svc.services.ai.usageLedger.flush()
   await svc.rows('delete from usage_records')
   provider.behave = answers('Good day.')
   provider.requests.length = 0
-})
-afterAll(async () => {
-  await svc[Symbol.asyncDispose]()
-  await config[Symbol.asyncDispose]()
-  await provider[Symbol.asyncDispose]()
 })
 
 /** Sets members of the model, or resets it to its own. */
@@ -68,7 +59,7 @@ describe('a usage record', () => {
     const before = svc.log.length
 
     await sendQuestion(svc, token)
-    await svc.services.usageLedger.flush()
+    await svc.services.ai.usageLedger.flush()
 
     const [record] = await svc.rows<Record<string, number | boolean>>(
       'select input_tokens, output_tokens, cached_tokens, estimated from usage_records order by id desc limit 1',
@@ -89,7 +80,7 @@ describe('a usage record', () => {
   const invented = 20_384
   const tool = { type: 'function', function: { name: 'look', parameters: { type: 'object', properties: {} } } }
   const readOutput = async () => {
-    await svc.services.usageLedger.flush()
+    await svc.services.ai.usageLedger.flush()
     const [record] = await svc.rows<{ output: number }>('select output_tokens as output from usage_records')
     return record?.output
   }
@@ -131,7 +122,7 @@ describe('a usage record', () => {
     const body = { model: 'mock-1', messages: [{ role: 'user', content: 'Hi' }], ...more }
 
     const response = await svc.send('POST', '/v1/chat/completions', { token, body })
-    await svc.services.usageLedger.flush()
+    await svc.services.ai.usageLedger.flush()
 
     const [record] = await svc.rows<{ input: number; estimated: boolean }>(
       'select input_tokens as input, estimated from usage_records',
@@ -153,7 +144,7 @@ describe('a usage record', () => {
     const { id, token } = await svc.user()
 
     const response = await sendQuestion(svc, token)
-    await svc.services.usageLedger.flush()
+    await svc.services.ai.usageLedger.flush()
 
     const [price] = await svc.rows<{ id: number }>('select max(id) as id from model_prices')
     expect(await svc.rows('select * from usage_records')).toEqual([
@@ -192,11 +183,11 @@ describe('a usage record', () => {
     await changeModel()
     const { token } = await svc.user()
     await sendQuestion(svc, token)
-    await svc.services.usageLedger.flush()
+    await svc.services.ai.usageLedger.flush()
     await changeModel({ pricing })
 
     await sendQuestion(svc, token)
-    await svc.services.usageLedger.flush()
+    await svc.services.ai.usageLedger.flush()
 
     expect(await svc.rows('select cost_micros, currency from usage_records order by id')).toEqual([
       { cost_micros: null, currency: null },
@@ -208,7 +199,7 @@ describe('a usage record', () => {
     const { id, token } = await svc.user()
     await sendQuestion(svc, token)
     await svc.host.tokens.revokeFor({ user: { id }, tokenId: Number(token.split('_')[1]) })
-    await svc.services.usageLedger.flush()
+    await svc.services.ai.usageLedger.flush()
 
     expect(await svc.rows('select user_id, token_id from usage_records')).toEqual([{ user_id: id, token_id: null }])
     await svc.host.admin.removeUser({ user: { id } })
@@ -228,7 +219,7 @@ describe('a usage record', () => {
     await svc.host.admin.removeUser({ user: { id } })
     waiting.resolve()
     await pendingCall
-    await svc.services.usageLedger.flush()
+    await svc.services.ai.usageLedger.flush()
 
     expect(await svc.rows('select user_id, token_id, outcome from usage_records')).toMatchObject([
       { user_id: null, token_id: null },
@@ -244,7 +235,7 @@ describe('usage.summary', () => {
     const ada = await svc.user()
     const bob = await svc.user()
     for (const { token } of [ada, ada, ada, bob]) await sendQuestion(svc, token)
-    await svc.services.usageLedger.flush()
+    await svc.services.ai.usageLedger.flush()
     const now = Date.now()
     const day = (ago: number) => new Date(now - ago * 86_400_000).toISOString().slice(0, 10)
     // The dates are set explicitly, in case midnight has passed since the calls.
@@ -280,7 +271,7 @@ describe('usage.summary', () => {
     const { username, token } = await svc.user()
     const admin = await svc.user({ role: 'admin' })
     await sendQuestion(svc, token)
-    await svc.services.usageLedger.flush()
+    await svc.services.ai.usageLedger.flush()
 
     expect(await client(svc, admin.token).usage.report.query()).toMatchObject([
       { username, provider: 'local', model: 'mock-1', outcome: 'completed', requests: 1 },

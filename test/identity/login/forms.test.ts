@@ -1,15 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startApp, type TestApp } from '../../kit/app.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { startApp } from '../../kit/app.ts'
 import { openBrowser, signIn } from '../../kit/browser.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
 const PASSWORD = 'correct horse battery'
 
-let svc: TestApp
+const svc = shareResource(startApp)
 beforeAll(async () => {
-  svc = await startApp()
   await svc.host.admin.addUser({ username: 'ada', email: 'ada@example.org', name: 'Ada', password: PASSWORD })
 })
-afterAll(() => svc[Symbol.asyncDispose]())
 
 type Form = FormData | URLSearchParams
 type Way = readonly [name: string, make: (fields: Record<string, string>) => Form]

@@ -1,17 +1,16 @@
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { beforeAll, expect, inject, test } from 'vitest'
 import { report } from '../../conformance/report.ts'
 import { type Result, runSuite } from '../../conformance/suite.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
 /** The tests send some thousand requests on a busy machine. */
 const patience = { timeout: 300_000 }
 
-let svc: TestApp
+const svc = shareResource(() => startApp({ ALLOW_EXTERNAL_COMMUNICATION: 'true' }))
 beforeAll(async () => {
-  svc = await startApp({ ALLOW_EXTERNAL_COMMUNICATION: 'true' })
   await addTools(svc)
 })
-afterAll(() => svc[Symbol.asyncDispose]())
 
 /** Options that the standard allows and this service does not offer. */
 const notOffered = [

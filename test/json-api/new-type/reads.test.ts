@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { startPlanets } from '../../kit/json-api/planets.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let space: Awaited<ReturnType<typeof startPlanets>>
-beforeAll(async () => {
-  space = await startPlanets()
-})
+const space = shareResource(startPlanets)
 beforeEach(() => space.clear())
-afterAll(() => space[Symbol.asyncDispose]())
 
 test('a new type is filtered by several values of several types at once', async () => {
   const { as, create, people } = space

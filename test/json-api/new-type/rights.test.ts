@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { toOne } from '../../kit/json-api/client.ts'
 import { startPlanets } from '../../kit/json-api/planets.ts'
 import { whileChanging } from '../../kit/locks.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let space: Awaited<ReturnType<typeof startPlanets>>
-beforeAll(async () => {
-  space = await startPlanets()
-})
+const space = shareResource(startPlanets)
 beforeEach(() => space.clear())
-afterAll(() => space[Symbol.asyncDispose]())
 
 test('a new type is seen through scopes that nest three deep', async () => {
   const { svc, as, create, people } = space

@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { buildOpenApiDocument } from '../../../facades/docs/document.ts'
 import { createWireNames } from '../../../facades/http/names.ts'
 import { users } from '../../../routers/identity/users.ts'
 import { toMany } from '../../kit/json-api/client.ts'
 import { app, craters, moons, planets, startPlanets } from '../../kit/json-api/planets.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let space: Awaited<ReturnType<typeof startPlanets>>
-beforeAll(async () => {
-  space = await startPlanets()
-})
+const space = shareResource(startPlanets)
 beforeEach(() => space.clear())
-afterAll(() => space[Symbol.asyncDispose]())
 
 test('a new type is created, read, listed, changed and deleted', async () => {
   const { as, create, people } = space
@@ -62,7 +59,7 @@ test('a new type has relations that are written, actions and members', async () 
   expect(greeted).toMatchObject({
     status: 200,
     data: { type: 'planets', id: '1' },
-    meta: { said: 'Hello', _svc_sync_log: [] },
+    meta: { words: 'Hello', _svc_sync_log: [] },
   })
   expect((await as.ada('POST', '/planets/1/actions/greet', {})).status).toBe(422)
   expect((await as.bob('POST', '/planets/1/actions/greet', { words: 'x' })).status).toBe(404)

@@ -1,5 +1,5 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { buildOpenApiDocument } from '../../../facades/docs/document.ts'
 import { createWireNames } from '../../../facades/http/names.ts'
@@ -8,7 +8,7 @@ import { router, sessionUser, userWith } from '../../../routers/core/trpc.ts'
 import { appRouter, resources } from '../../../routers/index.ts'
 import type { Resource } from '../../../routers/resource/declare.ts'
 import { action, rowAction } from '../../../routers/verbs/action.ts'
-import { startApp, type TestApp } from '../../kit/app.ts'
+import { startApp } from '../../kit/app.ts'
 import {
   allOperations,
   BASE,
@@ -19,12 +19,9 @@ import {
   operationOf,
   parametersOf,
 } from '../../kit/json-api/openapi.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let svc: TestApp
-beforeAll(async () => {
-  svc = await startApp()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startApp)
 
 test('the OpenAPI document is valid OpenAPI 3.1', async () => {
   const validator = new Validator()

@@ -1,20 +1,19 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startApp, type TestApp, type TestUser } from '../../kit/app.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { startApp, type TestUser } from '../../kit/app.ts'
 import { allOperations, BASE, openApi } from '../../kit/json-api/openapi.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
 const ajv = new Ajv2020({ strict: false, allErrors: true, logger: false })
 formats.default(ajv)
 ajv.addSchema(openApi as object, 'svc')
 
-let svc: TestApp
 let ada: TestUser
+const svc = shareResource(startApp)
 beforeAll(async () => {
-  svc = await startApp()
   ada = await svc.user({ abilities: ['ai', 'user', 'read'] })
 })
-afterAll(() => svc[Symbol.asyncDispose]())
 
 const inPointer = (step: string) => encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'))
 

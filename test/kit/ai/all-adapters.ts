@@ -44,6 +44,7 @@ export async function startAllAdapters() {
     models: [
       { id: adapter, upstreamId: 'up-1' },
       ...(adapter === 'anthropic' ? thinking : []),
+      ...(adapter === 'openai-compatible' ? [{ id: 'can stop', settings: { thinking: ['off', 'low'] } }] : []),
       ...(adapter === 'openai' ? [{ id: 'reasons', upstreamId: 'gpt-5' }] : []),
       ...(adapter === 'google' ? [{ id: 'gemini', upstreamId: 'gemini-2.5-flash', parameters: budget }] : []),
     ].map((model) => ({ label: model.id, external: true, input: ['text', 'image'], ...model })),
@@ -73,5 +74,3 @@ export async function startAllAdapters() {
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   }
 }
-
-export type AllAdapters = Awaited<ReturnType<typeof startAllAdapters>>

@@ -83,7 +83,7 @@ export async function startBilling() {
   const disposables = resources.move()
 
   async function records() {
-    await svc.services.usageLedger.flush()
+    await svc.services.ai.usageLedger.flush()
     return svc.rows(
       `select outcome, estimated, input_tokens as input, output_tokens as output, cached_tokens as cached,
               cache_write_tokens as "cacheWrite", reasoning_tokens as reasoning from usage_records`,

@@ -92,11 +92,11 @@ export async function startCompletionAdapters() {
         messages: findLastMatch(await message.text(), /"stop_reason":"(\w+)"/g),
         responses: findLastMatch(await response.text(), /"object":"response",[^{]*"status":"(incomplete|completed)"/g),
         aiReq: readCut(await aiReq.text(), stream),
-        lines: /"type":"completion"|"success":true/.test(lines.text) ? 'said' : 'error',
+        lines: /"type":"completion"|"success":true/.test(lines.text) ? 'answer' : 'error',
       }
     },
     async bill() {
-      await svc.services.usageLedger.flush()
+      await svc.services.ai.usageLedger.flush()
       const [bill] = await svc.rows<Json>(
         `select input_tokens as input, output_tokens as output, cached_tokens as cached, estimated,
                 cost_micros::int as cost from usage_records order by id desc limit 1`,

@@ -42,7 +42,7 @@ export function shareLimitedService(): typeof limited {
     return {
       ...world,
       async [Symbol.asyncDispose]() {
-        await svc.services.usageLedger.flush()
+        await svc.services.ai.usageLedger.flush()
         for (const { name } of await svc.rows<{ name: string }>('select name from usage_limits'))
           await svc.host.limits.remove({ name })
         await svc.rows('delete from usage_records')
@@ -79,7 +79,7 @@ export const sendQuestion = (svc: TestApp, token: string, text = 'Hello') =>
 
 /** Used and held of a limit. */
 export const readLimitState = async (svc: TestApp, name: string) => {
-  await svc.services.usageLedger.flush()
+  await svc.services.ai.usageLedger.flush()
   const [limitState] = (await svc.host.limits.list()).filter((limit) => limit.name === name)
   return (
     limitState && { cap: limitState.cap, used: limitState.used, held: limitState.held, refused: limitState.refused }

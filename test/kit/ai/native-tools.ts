@@ -68,7 +68,7 @@ export async function startNativeTools() {
 
     /** Returns the usage records and deletes them. */
     async takeRecords() {
-      await svc.services.usageLedger.flush()
+      await svc.services.ai.usageLedger.flush()
       return svc.rows(`with taken as (delete from usage_records returning *)
         select outcome, input_tokens as input, output_tokens as output, web_searches as searches, web_fetches as fetches,
                cost_micros::float8 as cost from taken order by id`)
@@ -82,5 +82,3 @@ export async function startNativeTools() {
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   }
 }
-
-export type NativeTools = Awaited<ReturnType<typeof startNativeTools>>

@@ -54,7 +54,7 @@ interface UsageRecord {
 }
 
 export async function readUsageRecords(svc: TestApp): Promise<UsageRecord[]> {
-  await svc.services.usageLedger.flush()
+  await svc.services.ai.usageLedger.flush()
   return svc.rows<UsageRecord>(
     'select outcome, input_tokens as input, output_tokens as output from usage_records order by id',
   )

@@ -239,7 +239,7 @@ export async function startScriptedService() {
     sender: { svc, token, browser },
     /** Returns the model's answers since the last call, and the usage records of them. */
     async take() {
-      await svc.services.usageLedger.flush()
+      await svc.services.ai.usageLedger.flush()
       const records = await svc.rows<UsageRecord>(
         `delete from usage_records returning outcome, estimated, input_tokens as input, output_tokens as output`,
       )
@@ -248,5 +248,3 @@ export async function startScriptedService() {
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   }
 }
-
-export type ScriptedService = Awaited<ReturnType<typeof startScriptedService>>

@@ -151,7 +151,7 @@ const formatData = (frame: unknown) => `data: ${JSON.stringify(frame)}`
 export const completionStreams: fc.Arbitrary<GeneratedStream> = writeStream(
   fc
     .record({
-      said: fc.array(anyDelta, { minLength: 1, maxLength: 5 }),
+      deltas: fc.array(anyDelta, { minLength: 1, maxLength: 5 }),
       calls: fc.array(call, { maxLength: 3 }),
       style: fc.nat(labels.length - 1),
       cuts: fc.array(fc.nat(50), { maxLength: 3 }),
@@ -161,7 +161,7 @@ export const completionStreams: fc.Arbitrary<GeneratedStream> = writeStream(
       isApart: fc.boolean(),
       done: fc.constantFrom('data: [DONE]', 'data:[DONE] ', ': nothing', 'data: [DONE]\n\ndata: {"choices": 7}'),
     })
-    .map(({ said: answerDeltas, calls, style, cuts, reasons, counts: [input, output], isText, isApart, done }) => {
+    .map(({ deltas: answerDeltas, calls, style, cuts, reasons, counts: [input, output], isText, isApart, done }) => {
       const tokens = { prompt_tokens: isText ? `${input}` : input, completion_tokens: isText ? `${output}` : output }
       const pieces = calls.map((call, at) => splitCall(call, at, style, cuts))
       const owner = new Map(pieces.flatMap((list, at) => list.map((piece): [Piece, number] => [piece, at])))

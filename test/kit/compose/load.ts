@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { buildQuestion } from '../ai/provider.ts'
 import { send as sendTo, type TestApp } from '../app.ts'
 import { openBrowser } from '../browser.ts'
-import { clientOf } from '../json-api/client.ts'
+import { createApiClient } from '../json-api/client.ts'
 import { FrontEnd } from '../realtime/front-end.ts'
 import { openPusher } from '../realtime/pusher.ts'
 import { download, upload } from '../rooms/attachments.ts'
@@ -23,7 +23,7 @@ export interface LoadOutcome {
 /** Uses all surfaces of a deployment at once, as `ada`, until it is stopped; two front ends follow the room that it writes to. */
 export async function startLoad({ url }: Deployment, token: string) {
   const svc: Pick<TestApp, 'url' | 'send'> = { url, send: (...to) => sendTo(url, ...to) }
-  const ada = clientOf(svc, token)
+  const ada = createApiClient(svc, token)
   const { one: room } = await ada.create('rooms', { name: 'Chess' })
   const browser = openBrowser(url)
   await browser.login('ada', TYPED_PASSWORD)
@@ -119,7 +119,7 @@ interface Changes {
 }
 
 /** All changes of a room, read page by page from its log. */
-async function readChangeNumbers(by: ReturnType<typeof clientOf>, room: string): Promise<number[]> {
+async function readChangeNumbers(by: ReturnType<typeof createApiClient>, room: string): Promise<number[]> {
   const path = `/rooms/${room}/actions/changes`
   const changesAt = async (query = '') => (await by.get(path + query)).meta as unknown as Changes
   const [epoch] = (await changesAt()).position.split(':')

@@ -24,7 +24,7 @@ export async function startMaintenance() {
       for (const table of ['users', 'rooms'])
         await svc.rows(`update ${table} set avatar = null where avatar is not null`)
       await rm(join(svc.folder, 'files/avatars'), { recursive: true, force: true })
-      await svc.services.files.remove(await listStoredFiles(svc))
+      await svc.services.files.attachments.remove(await listStoredFiles(svc))
     },
 
     /** Runs `svc files` beside the service. */
@@ -53,5 +53,3 @@ export async function startMaintenance() {
     [Symbol.asyncDispose]: () => svc[Symbol.asyncDispose](),
   }
 }
-
-export type FileMaintenance = Awaited<ReturnType<typeof startMaintenance>>

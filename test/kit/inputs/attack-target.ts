@@ -75,5 +75,3 @@ export async function startAttackTarget() {
     },
   }
 }
-
-export type AttackTarget = Awaited<ReturnType<typeof startAttackTarget>>

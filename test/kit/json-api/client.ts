@@ -29,10 +29,10 @@ interface Answer {
   errors: { status: string; code: string; title: string; detail?: string; source?: Record<string, string> }[]
 }
 
-export type Client = ReturnType<typeof clientOf>
+export type Client = ReturnType<typeof createApiClient>
 
 /** Calls the JSON:API as whoever holds the token; without one as a guest. */
-export function clientOf(svc: Pick<TestApp, 'send'>, token?: string, root = base) {
+export function createApiClient(svc: Pick<TestApp, 'send'>, token?: string, root = base) {
   async function send(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
     const response = await svc.send(method, `${root}${path}`, {
       token,
@@ -90,12 +90,12 @@ export async function addPeople(svc: TestApp) {
   const bob = await svc.user({ username: 'bob', abilities: [...abilities] })
   return {
     people: { admin, ada, bob },
-    guest: clientOf(svc),
-    ada: clientOf(svc, ada.token),
-    bob: clientOf(svc, bob.token),
-    admin: clientOf(svc, admin.token),
+    guest: createApiClient(svc),
+    ada: createApiClient(svc, ada.token),
+    bob: createApiClient(svc, bob.token),
+    admin: createApiClient(svc, admin.token),
     /** The administrator by a token that cannot write. */
-    adminReading: clientOf(svc, reading.token),
+    adminReading: createApiClient(svc, reading.token),
   }
 }
 

@@ -132,7 +132,7 @@ export const app = router({
       .input(z.strictObject({ id: resourceId, words: z.string().min(1) }))
       .mutation(async ({ ctx, input }) => ({
         data: await getRow(ctx, planets, input.id),
-        meta: { said: input.words },
+        meta: { words: input.words },
       })),
     largest: member(planets, 'largest', userWith('read'))
       .input(z.strictObject({}).prefault({}))
@@ -162,7 +162,8 @@ async function serveNewTypes(svc: TestApp) {
     logger: () => {},
   })
   const resources = [planets, moons, craters, users]
-  const services = { ...svc.services, em: orm.em, resources: createCatalogue(resources, orm.getMetadata()) }
+  const records = { ...svc.services.records, resources: createCatalogue(resources, orm.getMetadata()) }
+  const services: TestApp['services'] = { ...svc.services, em: orm.em, records }
   const server = await serveJsonApi(svc, { router: app, resources, services })
   const close = async () => {
     await server.close()

@@ -56,17 +56,18 @@ export async function startMail(adapter = 'openai-compatible') {
   }
 
   const svc = await start()
-  const clientOf = (apiKey: string, { url } = svc) => new OpenAI({ apiKey, baseURL: `${url}/v1`, maxRetries: 0 })
+  const createOpenAiClient = (apiKey: string, { url } = svc) =>
+    new OpenAI({ apiKey, baseURL: `${url}/v1`, maxRetries: 0 })
   const [one, other] = [await svc.user(), await svc.user()]
-  const ada = clientOf(one.token)
+  const ada = createOpenAiClient(one.token)
   return {
     svc,
     server,
     upstream,
     start,
-    clientOf,
+    createOpenAiClient,
     ada,
-    eve: clientOf(other.token),
+    eve: createOpenAiClient(other.token),
     adaId: one.id,
 
     /** Returns the arguments of the tool calls. */
@@ -94,5 +95,3 @@ export async function startMail(adapter = 'openai-compatible') {
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
   }
 }
-
-export type Mail = Awaited<ReturnType<typeof startMail>>

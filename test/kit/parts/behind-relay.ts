@@ -59,8 +59,6 @@ export async function startBehindRelay() {
   }
 }
 
-export type BehindRelay = Awaited<ReturnType<typeof startBehindRelay>>
-
 export const describeCall = ({ method, path }: Call) => `${method} ${path}`
 
 const isJsonApi = ({ path }: Call) => path.startsWith(base)

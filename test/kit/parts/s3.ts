@@ -52,5 +52,3 @@ export async function startS3() {
     },
   }
 }
-
-export type S3Server = Awaited<ReturnType<typeof startS3>>

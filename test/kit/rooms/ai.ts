@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import * as web from '../../../facades/web/browser/crypto.ts'
 import { startProvider, writeConfig } from '../ai/provider.ts'
 import { startApp } from '../app.ts'
-import type { clientOf } from '../json-api/client.ts'
+import type { createApiClient } from '../json-api/client.ts'
 import { SLOW } from '../service-client.ts'
 import { createRoom, type RoomPerson } from './messages.ts'
 
@@ -33,7 +33,7 @@ export async function createAiRoom<const R extends Role>({ svc }: Pick<RoomAiApp
   return Object.assign(room, { path: `/rooms/${room.id}/actions` })
 }
 
-type RoomClient = Pick<ReturnType<typeof clientOf>, 'post' | 'get'>
+type RoomClient = Pick<ReturnType<typeof createApiClient>, 'post' | 'get'>
 
 export const buildUserMessage = (text: string, more: object = {}) => ({
   role: 'user',

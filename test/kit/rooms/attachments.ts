@@ -68,6 +68,6 @@ export const sendAttachments = (by: Pick<Client, 'create'>, room: string, ids: r
 /** Lists the names of the stored files. */
 export async function listStoredFiles({ services }: JsonApiApp): Promise<string[]> {
   const names: string[] = []
-  for await (const { name } of services.files.list()) names.push(name)
+  for await (const { name } of services.files.attachments.list()) names.push(name)
   return names.sort()
 }

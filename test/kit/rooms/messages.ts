@@ -1,4 +1,4 @@
-import { clientOf, type JsonApiApp, toOne } from '../json-api/client.ts'
+import { createApiClient, type JsonApiApp, toOne } from '../json-api/client.ts'
 
 export const CIPHERTEXT = 'aXY=|dGFn|Y2lwaGVy'
 
@@ -8,7 +8,7 @@ type ChangesPage = { changes: { seq: number; kind: string; subject: string }[]; 
 /** Creates a person with a token for all procedures of rooms. */
 export async function createPerson(svc: JsonApiApp) {
   const person = await svc.user({ abilities: ['read', 'write', 'user'] })
-  return { ...person, ...clientOf(svc, person.token) }
+  return { ...person, ...createApiClient(svc, person.token) }
 }
 
 export type RoomPerson = Awaited<ReturnType<typeof createPerson>>

@@ -1,5 +1,5 @@
 import { send } from '../app.ts'
-import { clientOf } from '../json-api/client.ts'
+import { createApiClient } from '../json-api/client.ts'
 import { type OnSent, startRelay } from '../parts/relay.ts'
 import { createDataFolder, startProcess } from '../service-process.ts'
 import type { RoomAiApp } from './ai.ts'
@@ -22,7 +22,8 @@ export async function startMortalReplica(app: RoomAiApp, shared: Record<string, 
     url,
     service,
     /** Creates a client of this replica. */
-    as: (token: string) => clientOf({ send: (method, path, options) => send(url, method, path, options) }, token),
+    as: (token: string) =>
+      createApiClient({ send: (method, path, options) => send(url, method, path, options) }, token),
     /** Kills it at a matching statement, which the database receives or not. */
     killAt(word: RegExp, passOn: boolean) {
       onSent = (piece) => {

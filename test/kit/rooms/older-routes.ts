@@ -94,8 +94,6 @@ export async function startOlderRooms() {
   }
 }
 
-export type OlderRooms = Awaited<ReturnType<typeof startOlderRooms>>
-
 /** Builds a message of an earlier front end. */
 export const buildMessage = (plaintext: string, more: object = {}) => ({
   isAi: false,
@@ -158,5 +156,3 @@ export async function startConversations() {
     [Symbol.asyncDispose]: () => svc[Symbol.asyncDispose](),
   }
 }
-
-export type Conversations = Awaited<ReturnType<typeof startConversations>>

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { type Client, clientOf, type JsonApiApp, startJsonApi, toOne } from '../json-api/client.ts'
+import { type Client, createApiClient, type JsonApiApp, startJsonApi, toOne } from '../json-api/client.ts'
 
 /** The service with more people: `ada` makes rooms, invites as often as she likes, and each of the others can be anything in them. */
 export async function startRooms(settings: Record<string, string> = {}) {
@@ -9,9 +9,9 @@ export async function startRooms(settings: Record<string, string> = {}) {
   const [cyd, dan, eve] = [await person('cyd'), await person('dan'), await person('eve')]
   return Object.assign(svc, {
     people: { ...svc.people, cyd, dan, eve },
-    cyd: clientOf(svc, cyd.token),
-    dan: clientOf(svc, dan.token),
-    eve: clientOf(svc, eve.token),
+    cyd: createApiClient(svc, cyd.token),
+    dan: createApiClient(svc, dan.token),
+    eve: createApiClient(svc, eve.token),
   })
 }
 
@@ -28,7 +28,7 @@ export async function withOwnPeople(svc: RoomsApp, ...names: OwnName[]): Promise
   for (const name of names) {
     const person = await svc.user({ username: `${name}${casts}`, abilities: ['user', 'read', 'write', 'keychain'] })
     own.people[name] = person
-    own[name] = clientOf(svc, person.token)
+    own[name] = createApiClient(svc, person.token)
   }
   return own
 }

@@ -13,8 +13,8 @@ export async function showAdmin(page: Page, path: string): Promise<void> {
 }
 
 export async function waitForAdmin(page: Page): Promise<void> {
-  await page.locator('.admin-body').waitFor()
-  await page.locator('.admin [aria-busy="true"]').first().waitFor({ state: 'detached' })
+  await page.locator('main h1').waitFor()
+  await page.locator('main [aria-busy="true"]').first().waitFor({ state: 'detached' })
 }
 
 /** An administrator who has just signed in, at a page of the administration. */

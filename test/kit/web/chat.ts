@@ -11,7 +11,7 @@ export async function openChat(svc: TestApp, account: string, options: BrowserCo
   const { page } = chromium
   await signIn(page, account)
   const code = await makeKeys(page)
-  await page.click('#on')
+  await page.click('#kept a')
   await findComposer(page).waitFor()
   return { ...chromium, ...buildControls(page), /** The recovery code. */ code }
 }

@@ -10,10 +10,16 @@ import { injectKeyPair, loadKeyPairs } from './crypto.ts'
 /** Signs in on the page for it, wherever that then leads. */
 export async function signIn(page: Page, account = 'ada', password = PASSWORD): Promise<void> {
   if (!page.url().includes('/login')) await page.goto('/login')
-  await page.fill('#account', account)
-  await page.fill('#password', password)
+  await page.fill('[name=account]', account)
+  await page.fill('[name=password]', password)
   await page.click('#login button')
   await page.waitForURL(({ pathname }) => /^\/(register|handshake|chat|settings)/.test(pathname))
+}
+
+/** Opens the menu of the person who is signed in. */
+export async function openAccountMenu(page: Page): Promise<void> {
+  await page.getByRole('button', { name: /^Account of/ }).click()
+  await page.getByRole('menu', { name: 'Account' }).waitFor()
 }
 
 /** Shows a part of the settings, and waits until all of it is there. */
@@ -24,8 +30,8 @@ export async function showSettings(page: Page, section = 'profile'): Promise<voi
 
 /** Waits until all of a part of the settings is there. */
 export async function waitForSettings(page: Page): Promise<void> {
-  await page.locator('.settings-section').first().waitFor()
-  await page.locator('.settings [aria-busy="true"]').first().waitFor({ state: 'detached' })
+  await page.locator('main section').first().waitFor()
+  await page.locator('main [aria-busy="true"]').first().waitFor({ state: 'detached' })
 }
 
 /** Signs in as the page for it does, without loading that page and the one behind it. */
@@ -56,12 +62,12 @@ export const PASSKEY = 'Correct-Horse-7!'
 export async function makeKeys(page: Page, { passkey = PASSKEY, isGiven = true } = {}): Promise<string> {
   if (isGiven) await injectKeyPair(page)
   await page.goto('/handshake')
-  await page.fill('#passkey', passkey)
-  await page.fill('#repeat', passkey)
-  await page.click('#handshake button')
+  await page.fill('[name=passkey]', passkey)
+  await page.fill('[name=repeat]', passkey)
+  await page.click('#handshake [type=submit]')
   // A pair of 4096 bits is found soon or late.
-  await page.waitForSelector('#kept:not([hidden])', { timeout: 240_000 })
-  return (await page.textContent('#code')) ?? ''
+  await page.waitForSelector('#kept', { timeout: 240_000 })
+  return (await page.textContent('#kept output')) ?? ''
 }
 
 /** Gives a newcomer keys in the form of the reference, as another front end does. */

@@ -65,7 +65,7 @@ export function roomControls(page: Page) {
       const dialog = page.getByRole('dialog')
       await dialog.getByLabel('Name').fill(name)
       if (description !== '') await dialog.getByLabel('Description').fill(description)
-      if (systemPrompt !== '') await dialog.getByLabel('What the model is told first').fill(systemPrompt)
+      if (systemPrompt !== '') await dialog.getByLabel('Instructions').fill(systemPrompt)
       if (!sharesEarlierKeys) await dialog.getByRole('checkbox').uncheck()
       await dialog.getByRole('button', { name: 'Create room' }).click()
       await page.getByRole('heading', { level: 1, name }).waitFor()
@@ -78,27 +78,34 @@ export function roomControls(page: Page) {
       await panel.getByRole('button', { name: 'Invite', exact: true }).click()
       const dialog = page.getByRole('dialog')
       await dialog.getByLabel('Role').selectOption(role)
-      await dialog.getByLabel('Find people').fill(username)
-      await dialog.getByRole('button', { name: /^Invite / }).click()
+      await dialog.getByLabel('Search people').fill(username)
+      await dialog.getByRole('button', { name: `Invite The ${username}`, exact: true }).click()
       await dialog.getByText('Invited', { exact: true }).waitFor()
       await dialog.getByRole('button', { name: 'Close' }).click()
       await panel.getByRole('button', { name: 'Close' }).click()
     },
     /** Accepts the invitation to a room, or the one that is there. */
     async accept(room = '') {
-      await page.locator('.invitation').filter({ hasText: room }).getByRole('button', { name: 'Accept' }).click()
+      await findInvitation(page, room).getByRole('button', { name: 'Accept' }).click()
       await page.getByRole('heading', { level: 1, name: room }).waitFor()
       await main.getByRole('textbox', { name: 'Message' }).waitFor()
     },
     async say(text: string) {
-      await main.locator('.room-foot').getByRole('textbox', { name: 'Message' }).fill(text)
-      await main.locator('.room-foot').getByRole('button', { name: 'Send', exact: true }).click()
+      await main.locator('footer').getByRole('textbox', { name: 'Message' }).fill(text)
+      await main.locator('footer').getByRole('button', { name: 'Send', exact: true }).click()
     },
     /** The last message with these words; a test that is tried again says them once more. */
-    said: (text: string) => main.getByRole('article').filter({ hasText: text }).last(),
+    findMessage: (text: string) => main.getByRole('article').filter({ hasText: text }).last(),
     showPanel: (name: string) => showPanel(page, name),
   }
 }
+
+/** The invitation to a room in the sidebar. */
+export const findInvitation = (page: Page, room: string) =>
+  page
+    .getByRole('navigation', { name: 'Rooms' })
+    .getByRole('listitem')
+    .filter({ has: page.getByRole('button', { name: 'Accept' }), hasText: room })
 
 async function showPanel(page: Page, name: string): Promise<void> {
   await page.getByRole('main').getByRole('button', { name, exact: true }).click()

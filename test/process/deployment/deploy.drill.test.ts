@@ -15,10 +15,10 @@ import { openBrowser } from '../../kit/browser.ts'
 import { type Deployment, startDeployment, TYPED_PASSWORD } from '../../kit/compose/deployment.ts'
 import { startLoad } from '../../kit/compose/load.ts'
 import { makePublicKey } from '../../kit/identity/people.ts'
-import { base, clientOf } from '../../kit/json-api/client.ts'
+import { base, createApiClient } from '../../kit/json-api/client.ts'
 import { trustAuthority } from '../../kit/net/tls-server.ts'
 import { describeWith } from '../../kit/parts/with-parts.ts'
-import { rowsOf } from '../../kit/postgres-client.ts'
+import { queryRows } from '../../kit/postgres-client.ts'
 import { curlCommands, runCurl } from '../../kit/realtime/curl.ts'
 import { openPusher } from '../../kit/realtime/pusher.ts'
 import { download, upload } from '../../kit/rooms/attachments.ts'
@@ -52,7 +52,7 @@ function sendRequest(path: string, { method = 'GET', headers = {}, from = '127.0
 }
 
 const page = { accept: 'text/html,*/*;q=0.8' }
-const asAda = () => clientOf({ send: (...given) => send(site.url, ...given) }, site.ada)
+const asAda = () => createApiClient({ send: (...given) => send(site.url, ...given) }, site.ada)
 
 async function newRoom() {
   const { one, text } = await asAda().create('rooms', { name: 'Chess' })
@@ -71,7 +71,7 @@ describeWith(
     const deployed = resources.use(await startDeployment({ models: provider.url, settings }))
     resources.use(await trustAuthority(deployed.stack.caFile))
     site = Object.assign(deployed, { ada: await deployed.tokenWith('ai,user,read,write') })
-    await rowsOf(deployed.stack.env['DATABASE_URL'], `update users set public_key = '${makePublicKey('ada')}'`)
+    await queryRows(deployed.stack.env['DATABASE_URL'], `update users set public_key = '${makePublicKey('ada')}'`)
   })
   afterAll(() => resources.disposeAsync())
 
@@ -83,7 +83,7 @@ describeWith(
       token: site.token,
       body: buildQuestion('Hello', 'llama'),
     })
-    const logged = site.stack.parts.map(({ output: said }) => said.out).join('')
+    const logged = site.stack.parts.map(({ output }) => output.out).join('')
 
     expect(logged).toContain('"next":"svc add-user"')
     expect(login.body).toMatchObject({ success: true })
@@ -113,7 +113,7 @@ describeWith(
   test('sends each header of the service once, and none of the proxy', async () => {
     const { status, raw, headers } = await sendRequest('/login', { headers: page })
     const names = raw.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase())
-    const logged = site.stack.parts.map(({ output: said }) => said.out).join('')
+    const logged = site.stack.parts.map(({ output }) => output.out).join('')
 
     expect(status).toBe(200)
     expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([])

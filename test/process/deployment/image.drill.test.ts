@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { answers, beginStream, buildChunk, endStream, startProvider } from '../../kit/ai/provider.ts'
 import { startDeployment } from '../../kit/compose/deployment.ts'
 import { buildImage } from '../../kit/compose/image.ts'
@@ -12,15 +12,12 @@ import { startLoad } from '../../kit/compose/load.ts'
 import { makePublicKey } from '../../kit/identity/people.ts'
 import { trustAuthority } from '../../kit/net/tls-server.ts'
 import { testWith } from '../../kit/parts/with-parts.ts'
-import { rowsOf } from '../../kit/postgres-client.ts'
+import { queryRows } from '../../kit/postgres-client.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
 vi.setConfig({ testTimeout: 10 * 60_000, hookTimeout: 10 * 60_000 })
 
-let image: Awaited<ReturnType<typeof buildImage>>
-beforeAll(async () => {
-  image = await buildImage()
-})
-afterAll(() => image[Symbol.asyncDispose]())
+const image = shareResource(buildImage)
 
 test('the image has what the service loads, and no tools of tests', () => {
   const has = (name: string) => existsSync(join(image.folder, 'node_modules', name))
@@ -84,7 +81,7 @@ testWith(
   const settings = { DRAIN_DELAY: '5s', RATE_LIMIT_AI_PER_MINUTE: '0' }
   const site = resources.use(await startDeployment({ models: provider.url, settings, image }))
   resources.use(await trustAuthority(site.stack.caFile))
-  await rowsOf(site.stack.env['DATABASE_URL'], `update users set public_key = '${makePublicKey('ada')}'`)
+  await queryRows(site.stack.env['DATABASE_URL'], `update users set public_key = '${makePublicKey('ada')}'`)
   const load = await startLoad(site, await site.tokenWith('ai,user,read,write'))
   for (let round = 0; round < ROUNDS; round++) {
     expect(await site.stack.restart(round % 2 === 0 ? 0 : 1)).toBe(0)

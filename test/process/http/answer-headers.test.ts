@@ -1,15 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { buildQuestion } from '../../kit/ai/provider.ts'
-import { startApp, type TestApp } from '../../kit/app.ts'
+import { startApp } from '../../kit/app.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let svc: TestApp
 let token: string
 
+const svc = shareResource(() => startApp({ TRUSTED_PROXIES: '127.0.0.1' }))
 beforeAll(async () => {
-  svc = await startApp({ TRUSTED_PROXIES: '127.0.0.1' })
   token = (await svc.user()).token
 })
-afterAll(() => svc[Symbol.asyncDispose]())
 
 describe('answers that are somebody’s own', () => {
   test.for([

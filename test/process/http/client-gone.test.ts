@@ -1,13 +1,10 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { base, type JsonApiApp, startJsonApi } from '../../kit/json-api/client.ts'
+import { expect, test } from 'vitest'
+import { base, startJsonApi } from '../../kit/json-api/client.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let svc: JsonApiApp
-beforeAll(async () => {
-  svc = await startJsonApi()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startJsonApi)
 
 /** Starts a request and disconnects in the middle of its body. */
 async function leave(path: string, type: string, begun: string): Promise<void> {

@@ -1,8 +1,9 @@
 import { request } from 'node:http'
 import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { answers, startProvider, writeConfig } from '../../kit/ai/provider.ts'
-import { startApp, type TestApp, type TestUser } from '../../kit/app.ts'
+import { startApp, type TestUser } from '../../kit/app.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
 interface Answer {
   status: number
@@ -10,24 +11,16 @@ interface Answer {
   body: Buffer
 }
 
-let svc: TestApp
 let caller: TestUser
-let config: Awaited<ReturnType<typeof writeConfig>>
-let provider: Awaited<ReturnType<typeof startProvider>>
+const provider = shareResource(() => startProvider(answers('word '.repeat(1000))))
+const config = shareResource(() => writeConfig(provider.url))
+const svc = shareResource(() => startApp({ AI_CONFIG: config.file }))
 beforeAll(async () => {
-  provider = await startProvider(answers('word '.repeat(1000)))
-  config = await writeConfig(provider.url)
-  svc = await startApp({ AI_CONFIG: config.file })
   caller = await svc.user({ role: 'admin', abilities: ['ai', 'user', 'read', 'write'] })
   const attributes = { promptType: 'greeting', locale: 'en_US', prompt: 'Be kind. '.repeat(500) }
   const data = { type: 'system-prompts', attributes }
   const headers = { 'content-type': 'application/vnd.api+json' }
   await svc.send('POST', '/api/svc/v1/system-prompts', { token: caller.token, headers, body: { data } })
-})
-afterAll(async () => {
-  await svc[Symbol.asyncDispose]()
-  await config[Symbol.asyncDispose]()
-  await provider[Symbol.asyncDispose]()
 })
 
 /** Returns the raw bytes of a response, as `fetch` decompresses it. */
@@ -66,7 +59,6 @@ describe.for(['br', 'gzip'] as const)('an answer over a kilobyte comes as %s', (
     ['a batch of tRPC', 'GET', '/trpc/systemPrompts.list,users.me?batch=1', undefined],
     ['ai-req', 'POST', '/api/ai-req', { payload: question }],
     ['a page', 'GET', '/login', undefined],
-    ['an asset', 'GET', '/assets/style.css', undefined],
     ['the document', 'GET', '/api/svc/v1/openapi.json', undefined],
     ['the script of /docs', 'GET', '/docs/scalar.js', undefined],
   ] as const)('from %s, as what it is without', async ([, method, path, body]) => {
@@ -84,7 +76,7 @@ describe.for(['br', 'gzip'] as const)('an answer over a kilobyte comes as %s', (
   })
 
   test('and is answered with 304 by the tag of either form', async () => {
-    for (const path of [PROMPTS, '/assets/style.css', '/docs']) {
+    for (const path of [PROMPTS, '/docs']) {
       const plain = (await sendRequest('GET', path)).headers['etag']!
       const packed = (await sendRequest('GET', path, accept)).headers['etag']!
       expect(packed).not.toBe(plain)
@@ -130,6 +122,17 @@ test('a response is not compressed if it is small or the client refuses', async 
 
   for (const { status, headers } of [small, refused])
     expect([status, headers['content-encoding']]).toEqual([200, undefined])
+})
+
+test.for([
+  ['gzip, deflate, br, zstd', 'br'],
+  ['br;q=0, *', 'gzip'],
+  ['*', 'br'],
+  ['identity', undefined],
+] as const)('an asset to a client that accepts %s comes as %s', async ([accepted, coding]) => {
+  const { headers } = await sendRequest('GET', '/docs/scalar.js', { 'accept-encoding': accepted })
+
+  expect(headers['content-encoding']).toBe(coding)
 })
 
 test('a response is not compressed if it is a stream of events or tRPC', async () => {

@@ -1,17 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { readEnv } from '../../../server/config/env.ts'
-import { startApp, type TestApp } from '../../kit/app.ts'
+import { startApp } from '../../kit/app.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
 const ours = 'https://app.example.org'
 const preflight = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization' }
 
-let svc: TestApp
 let token: string
+const svc = shareResource(() => startApp({ CORS_ORIGINS: `${ours}, http://localhost:5173` }))
 beforeAll(async () => {
-  svc = await startApp({ CORS_ORIGINS: `${ours}, http://localhost:5173` })
   token = (await svc.user()).token
 })
-afterAll(() => svc[Symbol.asyncDispose]())
 
 const surfaces = ['/api/user', '/api/svc/v1/users', '/api/svc/v1/openapi.json', '/trpc/users.me', '/health']
 
@@ -49,7 +48,7 @@ test('a page of a listed origin may read refusals, and JSON:API varies by Accept
 })
 
 test('a page of a listed origin may not read pages or session endpoints', async () => {
-  for (const path of ['/login', '/docs', '/req/login', '/assets/style.css'])
+  for (const path of ['/login', '/docs', '/req/login', '/chat-preview', '/chat-diagram'])
     expect([path, (await headersOf('GET', path, ours)).allows]).toEqual([path, {}])
 })
 

@@ -1,14 +1,11 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startApp, type TestApp } from '../../kit/app.ts'
+import { expect, test } from 'vitest'
+import { startApp } from '../../kit/app.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let svc: TestApp
-beforeAll(async () => {
-  svc = await startApp()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startApp)
 
 async function statusFor(...hosts: string[]): Promise<string | undefined> {
   const { port, hostname } = new URL(svc.url)

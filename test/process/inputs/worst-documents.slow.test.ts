@@ -1,24 +1,20 @@
-import { afterAll, beforeAll, test, vi } from 'vitest'
+import { test, vi } from 'vitest'
 import { inputsOf } from '../../../facades/http/procedures.ts'
 import { buildRoutes, type Route } from '../../../facades/json-api/routes.ts'
 import { appRouter } from '../../../routers/index.ts'
-import { type AttackTarget, startAttackTarget } from '../../kit/inputs/attack-target.ts'
+import { startAttackTarget } from '../../kit/inputs/attack-target.ts'
 import { listMemberNames } from '../../kit/inputs/schemas.ts'
 import { buildWorstMembers, buildWorstStrangers } from '../../kit/inputs/worst-inputs.ts'
 import { base, mediaType } from '../../kit/json-api/client.ts'
 import { sampleList } from '../../kit/rounds.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
 // The tests send some thousand requests on a busy machine.
 vi.setConfig({ testTimeout: 300_000 })
 
 const MAX_URL = 15_000
 
-let svc: AttackTarget
-
-beforeAll(async () => {
-  svc = await startAttackTarget()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startAttackTarget)
 
 async function send(method: string, path: string, body?: string) {
   const headers = { 'content-type': mediaType }

@@ -1,25 +1,21 @@
 import { readFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { TestBrowser } from '../../kit/browser.ts'
-import { type AttackTarget, startAttackTarget } from '../../kit/inputs/attack-target.ts'
+import { startAttackTarget } from '../../kit/inputs/attack-target.ts'
 import { createHugeBody } from '../../kit/inputs/huge-body.ts'
 import { attackable, listMemberNames, type TestedProcedure } from '../../kit/inputs/schemas.ts'
 import { buildMembers, buildWorstInputs } from '../../kit/inputs/worst-inputs.ts'
 import { base, mediaType } from '../../kit/json-api/client.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
 // The tests send some thousand requests on a busy machine.
 vi.setConfig({ testTimeout: 300_000 })
 
 const MAX_URL = 15_000
 
-let svc: AttackTarget
-
-beforeAll(async () => {
-  svc = await startAttackTarget()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startAttackTarget)
 
 async function overTrpc({ name, isQuery }: TestedProcedure, inputs: string[], as: TestBrowser['send']) {
   const isBatch = inputs.length > 1

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { answers, type Behaviour, breaksOff, canary, refuses, repeats, stalls } from '../../kit/ai/provider.ts'
 import { openBrowser, signIn } from '../../kit/browser.ts'
 import { openSocket, subscribe } from '../../kit/realtime/socket.ts'
@@ -13,15 +13,13 @@ import {
   waitForAnswer,
 } from '../../kit/rooms/ai.ts'
 import { SLOW } from '../../kit/service-client.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let app: RoomAiApp
-
-beforeAll(async () => {
-  app = await startRoomAi({
+const app = shareResource(() =>
+  startRoomAi({
     AI_MENTION_HANDLE: '@helper',
-  })
-})
-afterAll(() => app[Symbol.asyncDispose]())
+  }),
+)
 
 const PROMPT = 'CANARY-PROMPT'
 const ANSWER = 'CANARY-ANSWER'
@@ -45,7 +43,7 @@ test('disclosed text, key and answer appear in neither the database nor the log'
   const { answer } = await waitForAnswer(admin, id)
   expect((await requestRoomAnswer(admin, id, PROMPT, { key, thread: '999999' })).text).not.toMatch(PROMPT)
   expect((await requestRoomAnswer(admin, id, PROMPT, { key: `${key}${PROMPT}` })).text).not.toContain(key)
-  await app.svc.services.usageLedger.flush()
+  await app.svc.services.ai.usageLedger.flush()
 
   const { attributes } = (await admin.get(`/room-messages/${answer}`)).one
   expect(await openContent(attributes['content'], key)).toEqual({ text: ANSWER })
@@ -66,8 +64,8 @@ test.each<[string, Behaviour, string, string | null]>([
     'failed',
     'provider_failed',
   ],
-  ['that its provider ends in the middle, quoting it', inQuotes, 'failed', 'provider_failed'],
-  ['that breaks off', breaksOff('reset'), 'failed', 'provider_failed'],
+  ['that its provider ends in the middle, quoting it', inQuotes, 'failed', 'provider_broke_off'],
+  ['that breaks off', breaksOff('reset'), 'failed', 'provider_broke_off'],
   ['that ends where a limit does', repeats(ANSWER.repeat(4)), 'failed', 'limit_reached'],
   ['that is cancelled', repeats(ANSWER), 'cancelled', null],
   ['of which the process is lost', repeats(ANSWER), 'lost', 'unavailable'],
@@ -92,7 +90,7 @@ test.each<[string, Behaviour, string, string | null]>([
   if (isCut) await app.svc.host.limits.remove({ name: 'cut' })
 
   expect(disclosure).toMatchObject({ state, error, answer: null })
-  await vi.waitFor(() => app.svc.services.usageLedger.flush(), SLOW)
+  await vi.waitFor(() => app.svc.services.ai.usageLedger.flush(), SLOW)
   const kept = (await dump()) + app.svc.log.join('') + JSON.stringify(disclosure)
   for (const word of [PROMPT, ANSWER, 'CANARY-KEY', key, canary, file.data]) expect(kept.includes(word)).toBe(false)
 })
@@ -124,6 +122,10 @@ test("the room's channel receives the start and end of every answer, even lost o
   const message = { type: 'message', data: { slug, message_id: '1.000' } }
   const first = [status({ isGenerating: true }), message, status({ isGenerating: false })]
   await expect.poll(events).toEqual(first)
+  const created = socket.frames.find(({ event, data }) => event === 'change' && 'record' in (data as object))
+  const { subject, record } = (created?.data ?? {}) as { subject: string; record: object }
+  const { one } = await admin.get(`/room-messages/${subject}`)
+  expect(record).toMatchObject({ id: subject, model: 'mock-1', content: one.attributes['content'] })
 
   app.provider.behave = stalls
   const { meta } = await requestRoomAnswer(admin, id, 'Hello')
@@ -180,7 +182,7 @@ test('limits hold for a room, and usage is summed up by room', async () => {
   await waitForAnswer(other.admin, other.id)
   await app.svc.host.limits.remove({ name: 'rooms' })
 
-  await app.svc.services.usageLedger.flush()
+  await app.svc.services.ai.usageLedger.flush()
   const rows = []
   for await (const some of await app.svc.host.usage.by({ by: 'room' })) rows.push(...some)
   const { slug } = (await admin.get(`/rooms/${id}`)).one.attributes

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { answers, type Behaviour, beginStream, buildChunk, repeats } from '../../kit/ai/provider.ts'
 import { signIn } from '../../kit/browser.ts'
-import { clientOf } from '../../kit/json-api/client.ts'
+import { createApiClient } from '../../kit/json-api/client.ts'
 import {
   buildUserMessage,
   createAiRoom,
@@ -10,21 +10,15 @@ import {
   listDisclosures,
   listMessages,
   openContent,
-  type RoomAiApp,
   readUsage,
   requestRoomAnswer,
   startRoomAi,
   waitForAnswer,
 } from '../../kit/rooms/ai.ts'
 import { createPerson } from '../../kit/rooms/messages.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let app: RoomAiApp
-
-beforeAll(async () => {
-  app = await startRoomAi()
-})
-
-afterAll(() => app[Symbol.asyncDispose]())
+const app = shareResource(startRoomAi)
 
 const room = async (...roles: ('admin' | 'editor' | 'viewer')[]) => {
   app.provider.behave = answers('Good day.')
@@ -62,7 +56,7 @@ describe('an answer in a room', () => {
       { role: 'system', message: null, kind: 'text', bytes: 9, hash: expect.stringMatching(/^[\w-]{43}$/) },
       { role: 'user', message: message.id, kind: 'text', bytes: text.length, hash },
     ])
-    await app.svc.services.usageLedger.flush()
+    await app.svc.services.ai.usageLedger.flush()
     expect(await readUsage(app, id)).toEqual([{ context: 'group', outcome: 'completed', model: 'mock-1' }])
   })
 
@@ -157,7 +151,7 @@ describe('an answer in a room that is not whole', () => {
     const { attributes } = (await admin.get(`/room-messages/${answer}`)).one
     expect(await openContent(attributes['content'])).toEqual({ text: 'Good day.' })
     expect(await listMessages(admin, id)).toHaveLength(1)
-    await app.svc.services.usageLedger.flush()
+    await app.svc.services.ai.usageLedger.flush()
     expect((await readUsage(app, id)).map(({ outcome }) => outcome)).toEqual(['completed', 'cut', 'refused'])
   })
 })
@@ -171,10 +165,10 @@ describe('nobody asks in a room', () => {
 
     expect((await requestRoomAnswer(viewer, id, 'Hello')).status).toBe(403)
     expect((await requestRoomAnswer(stranger, id, 'Hello')).status).toBe(404)
-    expect((await requestRoomAnswer(clientOf(app.svc), id, 'Hello')).status).toBe(401)
+    expect((await requestRoomAnswer(createApiClient(app.svc), id, 'Hello')).status).toBe(401)
 
     expect((await stranger.get(`/rooms/${id}/actions/disclosures`)).status).toBe(404)
-    expect((await clientOf(app.svc).get(`/rooms/${id}/actions/disclosures`)).status).toBe(401)
+    expect((await createApiClient(app.svc).get(`/rooms/${id}/actions/disclosures`)).status).toBe(401)
     expect(await listDisclosures(admin, id)).toEqual([])
     expect(app.provider.requests).toHaveLength(before)
   })

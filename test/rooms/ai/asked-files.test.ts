@@ -1,16 +1,11 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { answers } from '../../kit/ai/provider.ts'
-import { createAiRoom, KEY, type RoomAiApp, requestRoomAnswer, startRoomAi, waitForAnswer } from '../../kit/rooms/ai.ts'
+import { createAiRoom, KEY, requestRoomAnswer, startRoomAi, waitForAnswer } from '../../kit/rooms/ai.ts'
 import { PNG, sendAttachments, UNTIL_READ, upload } from '../../kit/rooms/attachments.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let app: RoomAiApp
-
-beforeAll(async () => {
-  app = await startRoomAi()
-})
-
-afterAll(() => app[Symbol.asyncDispose]())
+const app = shareResource(startRoomAi)
 
 const room = async (...roles: ('admin' | 'editor' | 'viewer')[]) => {
   app.provider.behave = answers('Good day.')

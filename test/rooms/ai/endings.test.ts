@@ -5,7 +5,7 @@ import { beginStream, buildChunk, type ProviderRequest } from '../../kit/ai/prov
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { openBrowser, signIn } from '../../kit/browser.ts'
 import { APP_KEY } from '../../kit/identity/sessions.ts'
-import { clientOf } from '../../kit/json-api/client.ts'
+import { createApiClient } from '../../kit/json-api/client.ts'
 import { redisDatabaseUrl } from '../../kit/parts/redis.ts'
 import { openClient } from '../../kit/postgres-client.ts'
 import { openSocket, subscribe } from '../../kit/realtime/socket.ts'
@@ -63,7 +63,7 @@ async function underWay() {
     response: await answering,
     disclosure: String(meta['disclosure']),
     /** Clients of the administrator and the editor at the other replica. */
-    away: { admin: clientOf(other, there.admin.token), editor: clientOf(other, there.editor.token) },
+    away: { admin: createApiClient(other, there.admin.token), editor: createApiClient(other, there.editor.token) },
     lastStatus: () => statusesOf(socket).at(-1),
     [Symbol.dispose]: () => socket[Symbol.dispose](),
   }
@@ -125,7 +125,7 @@ describe('an answer ends at once, is billed partially and announced to its room'
     expect(await waitForAnswer(at.admin, at.id)).toMatchObject({ ...expected, answer: null })
     await vi.waitFor(() => expect(at.response.abortedAt).toBeDefined(), SLOW)
     await vi.waitFor(() => expect(at.lastStatus()).toMatchObject({ isGenerating: false }), SLOW)
-    await app.svc.services.usageLedger.flush()
+    await app.svc.services.ai.usageLedger.flush()
     const [record, ...more] = await usageOf(at.id)
     expect([record?.outcome, more]).toEqual(['aborted', []])
     expect(record?.output_tokens).toBeGreaterThan(4)
@@ -149,7 +149,7 @@ describe('an answer ends at once, is billed partially and announced to its room'
     await vi.waitFor(() => expect(response.abortedAt).toBeDefined(), SLOW)
     const stated = () => app.svc.rows('select state, error from room_disclosures where room_id = $1', [id])
     await vi.waitFor(async () => expect(await stated()).toEqual([refused]), SLOW)
-    await app.svc.services.usageLedger.flush()
+    await app.svc.services.ai.usageLedger.flush()
     expect(await usageOf(String(id))).toMatchObject([{ outcome: 'aborted' }])
   })
 })

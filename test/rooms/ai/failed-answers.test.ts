@@ -1,24 +1,18 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { answers, breaksOff, canary, neverEnds, refuses, stalls } from '../../kit/ai/provider.ts'
 import {
   createAiRoom,
   listDisclosures,
   listMessages,
-  type RoomAiApp,
   readUsage,
   requestRoomAnswer,
   startRoomAi,
   waitForAnswer,
 } from '../../kit/rooms/ai.ts'
 import { createPerson } from '../../kit/rooms/messages.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let app: RoomAiApp
-
-beforeAll(async () => {
-  app = await startRoomAi()
-})
-
-afterAll(() => app[Symbol.asyncDispose]())
+const app = shareResource(startRoomAi)
 
 const room = async (...roles: ('admin' | 'editor' | 'viewer')[]) => {
   app.provider.behave = answers('Good day.')
@@ -27,17 +21,17 @@ const room = async (...roles: ('admin' | 'editor' | 'viewer')[]) => {
 
 describe('an answer that fails', () => {
   test.each([
-    ['because the provider refuses', refuses(400)],
-    ['in its middle', breaksOff('reset')],
-  ])('%s is told as ended, kept nowhere and recorded once', async (_, behave) => {
+    ['because the provider refuses', refuses(400), 'provider_failed'],
+    ['in its middle', breaksOff('reset'), 'provider_broke_off'],
+  ])('%s is told as ended, kept nowhere and recorded once', async (_, behave, error) => {
     const { id, admin } = await room()
     app.provider.behave = behave
 
     expect((await requestRoomAnswer(admin, id, 'Hello')).status).toBe(200)
 
-    expect(await waitForAnswer(admin, id)).toMatchObject({ state: 'failed', error: 'provider_failed', answer: null })
+    expect(await waitForAnswer(admin, id)).toMatchObject({ state: 'failed', error, answer: null })
     expect(await listMessages(admin, id)).toEqual([])
-    await app.svc.services.usageLedger.flush()
+    await app.svc.services.ai.usageLedger.flush()
     expect(await readUsage(app, id)).toEqual([{ context: 'group', outcome: 'failed', model: 'mock-1' }])
     expect(app.svc.log.join('')).not.toContain(canary)
   })

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { answers } from '../../kit/ai/provider.ts'
 import { signIn } from '../../kit/browser.ts'
 import { createAiRoom, type RoomAiApp, requestRoomAnswer, startRoomAi, waitForAnswer } from '../../kit/rooms/ai.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let app: RoomAiApp
-beforeAll(async () => {
-  app = await startRoomAi()
-})
-afterAll(() => app[Symbol.asyncDispose]())
+const app = shareResource(startRoomAi)
 
 type Limit = Record<'name' | 'subject' | 'subjectId' | 'roomName' | 'used' | 'held' | 'remaining' | 'resetsAt', unknown>
 
@@ -29,7 +26,7 @@ test('only people who may ask in a room see its limits', async () => {
   await svc.host.limits.set(limit({ name: 'each one', for: 'room', cap: 3 }))
   await requestRoomAnswer(admin, id, 'Hello')
   await waitForAnswer(admin, id)
-  await svc.services.usageLedger.flush()
+  await svc.services.ai.usageLedger.flush()
 
   const { name } = (await admin.get(`/rooms/${id}`)).one.attributes
   const of = { subject: 'room', subjectId: id, roomName: name, used: 1, held: 0, resetsAt: expect.any(String) }

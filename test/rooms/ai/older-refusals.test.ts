@@ -1,20 +1,19 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { answers } from '../../kit/ai/provider.ts'
 import { openBrowser, signIn, type TestBrowser } from '../../kit/browser.ts'
-import { KEY, type RoomAiApp, startRoomAi } from '../../kit/rooms/ai.ts'
+import { KEY, startRoomAi } from '../../kit/rooms/ai.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let app: RoomAiApp
 let ada: TestBrowser
 let slug: string
 
+const app = shareResource(startRoomAi)
 beforeAll(async () => {
-  app = await startRoomAi()
   app.provider.behave = answers('Good day.')
   ;({ browser: ada } = await signIn(app.svc, 'ada'))
   const { body } = await ada.send('POST', '/req/room/createRoom', { body: { room_name: 'Chess' } })
   ;({ slug } = body['roomData'] as { slug: string })
 })
-afterAll(() => app[Symbol.asyncDispose]())
 beforeEach(() => {
   app.provider.requests.length = 0
 })

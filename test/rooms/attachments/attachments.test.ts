@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { base, type JsonApiApp, startJsonApi } from '../../kit/json-api/client.ts'
+import { expect, test } from 'vitest'
+import { base, startJsonApi } from '../../kit/json-api/client.ts'
 import { download, listStoredFiles, PNG, sendAttachments, upload } from '../../kit/rooms/attachments.ts'
 import { createPerson, createRoom } from '../../kit/rooms/messages.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let svc: JsonApiApp
-beforeAll(async () => {
-  svc = await startJsonApi()
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(startJsonApi)
 
 type Person = { token: string }
 

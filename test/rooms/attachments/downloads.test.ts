@@ -4,23 +4,22 @@ import { rm } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { base, type JsonApiApp, startJsonApi } from '../../kit/json-api/client.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { base, startJsonApi } from '../../kit/json-api/client.ts'
 import { upload } from '../../kit/rooms/attachments.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
 /** Size of several stored chunks and a part of one. */
 const bytes = Buffer.concat([Buffer.from('%PDF-1.7\n'), randomBytes(300_000)])
 
-let svc: JsonApiApp
 let address: string
 let identifier: string
+const svc = shareResource(startJsonApi)
 beforeAll(async () => {
-  svc = await startJsonApi()
   const { one } = await upload(svc, svc.people.ada.token, bytes, { name: 'größe "1";\u2028.pdf' })
   address = `${base}/attachments/${one.id}/actions/download`
   identifier = String(one.attributes['identifier'])
 })
-afterAll(() => svc[Symbol.asyncDispose]())
 
 async function get(headers: Record<string, string> = {}, method = 'GET', path = address) {
   const response = await svc.send(method, path, { token: svc.people.ada.token, headers })

@@ -1,20 +1,19 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { base, type JsonApiApp, startJsonApi } from '../../kit/json-api/client.ts'
+import { beforeAll, expect, test, vi } from 'vitest'
+import { base, startJsonApi } from '../../kit/json-api/client.ts'
 import { listStoredFiles, sendForm, UNTIL_READ, upload } from '../../kit/rooms/attachments.ts'
 import { createPerson } from '../../kit/rooms/messages.ts'
 import { makeCompoundFile } from '../../kit/sample-files/compound.ts'
 import { buildContentTypes } from '../../kit/sample-files/documents.ts'
 import { makeZip } from '../../kit/sample-files/zip.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let svc: JsonApiApp
 let person: Awaited<ReturnType<typeof createPerson>>
+const svc = shareResource(() => startJsonApi({ FILE_TEXT_WORKERS: '2' }))
 beforeAll(async () => {
-  svc = await startJsonApi({ FILE_TEXT_WORKERS: '2' })
   person = await createPerson(svc)
 })
-afterAll(() => svc[Symbol.asyncDispose]())
 
 const word = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'
 const rows = '| Fach | Plätze | Frist |\n| Physik | 40 | 15. Juli |\n| Chemie | 25 | 1. Juni |'

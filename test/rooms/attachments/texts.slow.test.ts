@@ -3,20 +3,17 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { buildQuestion } from '../../kit/ai/provider.ts'
-import { base, type JsonApiApp, type Resource, startJsonApi } from '../../kit/json-api/client.ts'
+import { base, type Resource, startJsonApi } from '../../kit/json-api/client.ts'
 import { PNG, sendAttachments, UNTIL_READ, upload } from '../../kit/rooms/attachments.ts'
 import { createPerson, createRoom } from '../../kit/rooms/messages.ts'
 import { makeDocx } from '../../kit/sample-files/documents.ts'
 import { makePdf } from '../../kit/sample-files/pdf.ts'
 import { deflateZeros } from '../../kit/sample-files/zip.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let svc: JsonApiApp
-beforeAll(async () => {
-  svc = await startJsonApi({ AI_CONFIG: '', FILE_TEXT_TIMEOUT: '40s', FILE_TEXT_WORKERS: '2' })
-})
-afterAll(() => svc[Symbol.asyncDispose]())
+const svc = shareResource(() => startJsonApi({ AI_CONFIG: '', FILE_TEXT_TIMEOUT: '40s', FILE_TEXT_WORKERS: '2' }))
 
 type By = Awaited<ReturnType<typeof createPerson>>
 
@@ -98,7 +95,7 @@ test('a text that failed its maximum of attempts is reported as failed', async (
   const { one } = await upload(svc, ada.token, makePdf({ lines: ['x'] }), { name: 'a.pdf' })
   await settled(ada, one.id)
   await svc.rows(`update attachments set text_state = 'pending' where id = $1`, [one.id])
-  await svc.services.files.remove([String(one.attributes['uuid'])])
+  await svc.services.files.attachments.remove([String(one.attributes['uuid'])])
   await expect(svc.host.attachments.readText({ attachmentId: Number(one.id) })).rejects.toThrow()
   expect(await state(ada, one.id)).toBe('pending')
   await svc.host.attachments.giveUpText({ attachmentId: Number(one.id) })

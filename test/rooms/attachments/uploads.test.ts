@@ -1,33 +1,34 @@
 import { request } from 'node:http'
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { signIn } from '../../kit/browser.ts'
-import { base, type JsonApiApp, startJsonApi } from '../../kit/json-api/client.ts'
+import { base, startJsonApi } from '../../kit/json-api/client.ts'
 import { whileChanging } from '../../kit/locks.ts'
 import { listStoredFiles, PNG, sendAttachments, sendForm, upload } from '../../kit/rooms/attachments.ts'
 import { createRoom } from '../../kit/rooms/messages.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
 const MAX = 200_000
 /** Longer than any of these uploads takes. */
 const TIMEOUT_MS = 60_000
 
-let svc: JsonApiApp
 let token: string
-beforeAll(async () => {
-  svc = await startJsonApi({
+const svc = shareResource(() =>
+  startJsonApi({
     MAX_FILE_SIZE: `${MAX}`,
     ALLOWED_FILE_MIME_TYPES: 'text/plain, image/png',
     ATTACHMENT_QUOTA: `${3 * MAX}`,
     UPLOADS_PER_PERSON: '2',
     UPLOADS_AT_ONCE: '3',
     UPLOAD_TIMEOUT: `${TIMEOUT_MS}ms`,
-  })
+  }),
+)
+beforeAll(() => {
   token = svc.people.ada.token
 })
-afterAll(() => svc[Symbol.asyncDispose]())
 
 afterEach(async () => {
   await svc.rows('delete from attachments')
-  await svc.services.files.remove(await listStoredFiles(svc))
+  await svc.services.files.attachments.remove(await listStoredFiles(svc))
 })
 
 const refused = async ({ status, errors }: { status: number; errors: { code: string }[] }) => {
@@ -39,7 +40,7 @@ const refused = async ({ status, errors }: { status: number; errors: { code: str
 test('a file of the maximum size is accepted, and one byte more refused', async () => {
   expect((await upload(svc, token, 'x'.repeat(MAX))).status).toBe(201)
   await svc.rows('delete from attachments')
-  await svc.services.files.remove(await listStoredFiles(svc))
+  await svc.services.files.attachments.remove(await listStoredFiles(svc))
 
   expect(await refused(await upload(svc, token, 'x'.repeat(MAX + 1)))).toEqual([413, 'too_large', 0, 0])
   expect(await refused(await upload(svc, token, 'x'.repeat(MAX * 2)))).toEqual([413, 'too_large', 0, 0])
@@ -163,7 +164,7 @@ test('a timed-out or aborted upload leaves nothing, and the first gets an error'
 
   expect(await slow.status).toBe(408)
   expect(await listStoredFiles(hasty)).toEqual([])
-  expect(hasty.services.uploads.acquire(String(hasty.people.ada.id))).toBeDefined()
+  expect(hasty.services.limits.uploads.acquire(String(hasty.people.ada.id))).toBeDefined()
 })
 
 /** Sends the first half of a file, and the rest on request. */
@@ -226,7 +227,7 @@ test('an upload repeated with its Idempotency-Key is one attachment', async () =
     form.append('file', new Blob([text]), name)
     return sendForm(svc, by, form, { 'idempotency-key': key })
   }
-  const { answers } = svc.services
+  const { answers } = svc.services.stores
   const marking = vi.spyOn(answers, 'setIfAbsent')
   const [text, { bob }] = ['x'.repeat(100_000), svc.people]
   const both = await Promise.all([send(text), send(text)])

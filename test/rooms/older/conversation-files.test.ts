@@ -1,20 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { TestApp } from '../../kit/app.ts'
 import { signIn } from '../../kit/browser.ts'
 import {
   buildMessage,
-  type Conversations,
   encodeText,
   messageNumbers,
   startConversations,
   uploadFile,
 } from '../../kit/rooms/older-routes.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let conversations: Conversations
-beforeAll(async () => {
-  conversations = await startConversations()
-})
-afterAll(() => conversations[Symbol.asyncDispose]())
+const conversations = shareResource(startConversations)
 
 test('files belong to their message, and an edit deletes those it omits', async () => {
   const { svc, ada, bob, begin, say, open } = conversations
@@ -62,7 +58,7 @@ test('files belong to their message, and an edit deletes those it omits', async 
 /** Lists the names of the stored files. */
 async function filesOf({ services }: TestApp): Promise<string[]> {
   const names: string[] = []
-  for await (const { name } of services.files.list()) names.push(name)
+  for await (const { name } of services.files.attachments.list()) names.push(name)
   return names
 }
 

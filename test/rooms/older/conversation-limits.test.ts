@@ -1,19 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { signIn } from '../../kit/browser.ts'
-import {
-  buildMessage,
-  type Conversations,
-  encodeText,
-  messageNumbers,
-  startConversations,
-} from '../../kit/rooms/older-routes.ts'
+import { buildMessage, encodeText, messageNumbers, startConversations } from '../../kit/rooms/older-routes.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let conversations: Conversations
-beforeAll(async () => {
-  conversations = await startConversations()
-})
-afterAll(() => conversations[Symbol.asyncDispose]())
+const conversations = shareResource(startConversations)
 
 test("wrong input is refused by the front ends' names, and changes nothing", async () => {
   const { ada, begin, say, open } = conversations

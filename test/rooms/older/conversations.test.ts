@@ -1,22 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { listConversations } from '../../../entities/rooms/conversation.sql.ts'
 import { findConversationMessages } from '../../../entities/rooms/conversation-message.sql.ts'
 import { openBrowser, signIn, type TestBrowser } from '../../kit/browser.ts'
 import { newName } from '../../kit/identity/people.ts'
 import {
   buildMessage,
-  type Conversations,
   encodeText,
   messageNumbers,
   startConversations,
   uploadFile,
 } from '../../kit/rooms/older-routes.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let conversations: Conversations
-beforeAll(async () => {
-  conversations = await startConversations()
-})
-afterAll(() => conversations[Symbol.asyncDispose]())
+const conversations = shareResource(startConversations)
 
 test('a conversation is created, written, edited and deleted by the older routes', async () => {
   const { ada, adaId, say, open } = conversations
@@ -178,8 +174,8 @@ test('every change stands in the stream of its owner and of nobody else', async 
   ]
   for (const [method, path, body] of ways) {
     const [before, own, other] = [await sightOf(eve), await changesSince(eve), await changesSince(bob)]
-    const { status, text: said } = await eve.send(method, path, { body })
-    expect([path, status < 300 ? '' : said]).toEqual([path, ''])
+    const { status, text: answer } = await eve.send(method, path, { body })
+    expect([path, status < 300 ? '' : answer]).toEqual([path, ''])
     const after = await sightOf(eve)
     const { changes } = await changesSince(eve, own.position)
     const changed = new Set(changes.map(({ kind, subject }) => `${kind.split('.')[0]} ${subject}`))
@@ -216,8 +212,8 @@ test('a part of a long conversation, and of many, is read by an index', async ()
   const part = await explainPlan(findConversationMessages, [data.id, 2_147_483_647, 0, 51, 1_000_000])
   expect(part).toContain('Index Scan Backward using conversation_messages_conversation_id_seq_sub_seq_unique')
   expect(part).not.toContain('Seq Scan on conversation_messages')
-  expect(await explainPlan(listConversations, [eveId, 8e15, 2_147_483_647, 51, null, null, null, null])).toContain(
-    'Index Scan Backward using conversations_user_id_updated_at_id_index',
-  )
+  expect(
+    await explainPlan(listConversations, [eveId, 8e15, 2_147_483_647, 51, null, null, null, null, null]),
+  ).toContain('Index Scan Backward using conversations_user_id_updated_at_id_index')
   expect([data.messages.length, data.next]).toEqual([1000, '19001.000'])
 })

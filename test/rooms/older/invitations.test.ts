@@ -1,19 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openBrowser } from '../../kit/browser.ts'
 import {
   buildInvitation,
   encodeText,
-  type OlderRooms,
   readError,
   sendSuccessfully,
   startOlderRooms,
 } from '../../kit/rooms/older-routes.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let older: OlderRooms
-beforeAll(async () => {
-  older = await startOlderRooms()
-})
-afterAll(() => older[Symbol.asyncDispose]())
+const older = shareResource(startOlderRooms)
 
 test("invitations are stored all or none, with errors in the front ends' names", async () => {
   const { ada, cyd, makeRoom } = older
@@ -58,13 +54,13 @@ test('an invitation by mail is refused with an alternative', async () => {
   const body = { invitations: [buildInvitation('cyd', 'viewer'), buildInvitation('nobody', 'viewer', { email: mail })] }
   const store = `/req/inv/store-invitations/${slug}`
 
-  for (const [locale, said] of [
+  for (const [locale, sentence] of [
     ['en-US', /no invitations by mail/],
     ['de-DE', /keine Einladungen per E-Mail/],
   ] as const) {
     const headers = { 'x-app-locale': locale, 'sec-fetch-site': 'same-origin' }
     const refused = await ada.send('POST', send, { headers, body: mail })
-    expect([refused.status, refused.body]).toMatchObject([422, { success: false, error: said, message: said }])
+    expect([refused.status, refused.body]).toMatchObject([422, { success: false, error: sentence, message: sentence }])
     const { error, message } = refused.body
     expect(await ada.send('POST', store, { headers, body })).toMatchObject({
       status: 422,

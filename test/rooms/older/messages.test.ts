@@ -1,20 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { findMessages } from '../../../facades/legacy/req/find.ts'
 import { openBrowser } from '../../kit/browser.ts'
-import {
-  encodeText,
-  type OlderRooms,
-  readError,
-  sendSuccessfully,
-  startOlderRooms,
-} from '../../kit/rooms/older-routes.ts'
+import { encodeText, readError, sendSuccessfully, startOlderRooms } from '../../kit/rooms/older-routes.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let older: OlderRooms
-beforeAll(async () => {
-  older = await startOlderRooms()
-})
-afterAll(() => older[Symbol.asyncDispose]())
+const older = shareResource(startOlderRooms)
 
 test('a message is told once, also where somebody writes while its room is read', async () => {
   const related = async ({ page: { number } }: { page: { number: number } }) => ({

@@ -1,19 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openBrowser } from '../../kit/browser.ts'
 import { PNG } from '../../kit/rooms/attachments.ts'
-import {
-  type OlderRooms,
-  readError,
-  sendFile,
-  sendSuccessfully,
-  startOlderRooms,
-} from '../../kit/rooms/older-routes.ts'
+import { readError, sendFile, sendSuccessfully, startOlderRooms } from '../../kit/rooms/older-routes.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let older: OlderRooms
-beforeAll(async () => {
-  older = await startOlderRooms()
-})
-afterAll(() => older[Symbol.asyncDispose]())
+const older = shareResource(startOlderRooms)
 
 test('people change their profile and read their passkey backup by older routes', async () => {
   const { svc, ada } = older

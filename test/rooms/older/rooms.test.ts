@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openBrowser } from '../../kit/browser.ts'
 import { PNG } from '../../kit/rooms/attachments.ts'
 import {
   buildInvitation,
   encodeText,
   KEY,
-  type OlderRooms,
   readError,
   sealText,
   sendFile,
@@ -13,12 +12,9 @@ import {
   startOlderRooms,
   uploadFile,
 } from '../../kit/rooms/older-routes.ts'
+import { shareResource } from '../../kit/share-resource.ts'
 
-let older: OlderRooms
-beforeAll(async () => {
-  older = await startOlderRooms()
-})
-afterAll(() => older[Symbol.asyncDispose]())
+const older = shareResource(startOlderRooms)
 
 const base = '/api/svc/v1'
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { untilRead } from '../../until-read.ts'
 import type { Protocol } from '../protocols.ts'
 import { beginStream, canary, sendJson } from '../provider.ts'
+import type { FailureKind } from './surfaces.ts'
 
 /** A fault of a provider: the address of the request and the behaviour there. */
 export interface Fault {
@@ -10,8 +11,8 @@ export interface Fault {
   calls?: number
   /** True if the fault follows the first text of a stream. */
   afterText?: true
-  /** True if the provider would refuse the same request again. */
-  isFinal?: true
+  /** The kind of failure, unless the provider sends no answer or breaks off after its first text. */
+  kind?: FailureKind
   /** The address of the provider; the usual one by default. */
   address?: 'closed' | 'nameless' | 'not TLS' | 'impatient'
   behave?: FaultBehaviour
@@ -37,7 +38,8 @@ const buildStatusFault = (code: number, calls = 1, headers?: Record<string, stri
   behave: refuses(code, headers),
 })
 
-const markFinal = (fault: Fault): Fault => ({ ...fault, isFinal: true })
+const markUnreadable = (fault: Fault): Fault => ({ ...fault, kind: 'broken off' })
+const markFinal = (fault: Fault): Fault => ({ ...fault, kind: 'refused' })
 
 const sendsPage =
   (code: number): FaultBehaviour =>
@@ -78,20 +80,21 @@ export const faults: Fault[] = [
   buildStatusFault(529, 1, { 'retry-after': '120' }),
   markFinal(buildStatusFault(302, 1, { location: 'http://127.0.0.1:1/' })),
   { name: '502 with a page', calls: 3, behave: sendsPage(502) },
-  { name: '200 with a page', calls: 1, behave: sendsPage(200) },
+  markUnreadable({ name: '200 with a page', calls: 1, behave: sendsPage(200) }),
   { name: 'reset before headers', calls: 3, behave: (response) => void response.destroy() },
-  { name: 'reset after headers', calls: 1, behave: startsThen((response) => response.destroy()) },
+  markUnreadable({ name: 'reset after headers', calls: 1, behave: startsThen((response) => response.destroy()) }),
   {
     name: 'reset within a document',
+    kind: 'broken off',
     calls: 1,
     behave: startsThen((response) => response.write('{"choices": [{"mess', () => response.destroy())),
   },
   { name: 'silence', calls: 1, address: 'impatient', behave: () => {} },
-  { name: 'silence after headers', calls: 1, address: 'impatient', behave: startsThen(() => {}) },
-  { name: 'no JSON', calls: 1, behave: sendsBody(`{"choices": [${canary}`) },
-  { name: 'other JSON', calls: 1, behave: sendsBody(`{"${canary}": "${canary}"}`) },
-  { name: 'null', calls: 1, behave: sendsBody('null') },
-  { name: 'nothing', calls: 1, behave: sendsBody('') },
+  markUnreadable({ name: 'silence after headers', calls: 1, address: 'impatient', behave: startsThen(() => {}) }),
+  markUnreadable({ name: 'no JSON', calls: 1, behave: sendsBody(`{"choices": [${canary}`) }),
+  markUnreadable({ name: 'other JSON', calls: 1, behave: sendsBody(`{"${canary}": "${canary}"}`) }),
+  markUnreadable({ name: 'null', calls: 1, behave: sendsBody('null') }),
+  markUnreadable({ name: 'nothing', calls: 1, behave: sendsBody('') }),
   {
     name: 'an error with 200',
     calls: 1,

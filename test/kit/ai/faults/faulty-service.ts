@@ -161,12 +161,12 @@ export async function startFaultyService() {
     },
     /** Returns the newest usage record. */
     async newest(): Promise<{ outcome: string } | undefined> {
-      await svc.services.usageLedger.flush()
+      await svc.services.ai.usageLedger.flush()
       const [row] = await svc.rows<UsageRecord>('select outcome from usage_records order by id desc limit 1')
       return row
     },
     async records(): Promise<Map<string, UsageRecord[]>> {
-      await svc.services.usageLedger.flush()
+      await svc.services.ai.usageLedger.flush()
       const rows = await svc.rows<UsageRecord>(
         'select request_id as "requestId", outcome, output_tokens as output from usage_records',
       )

@@ -19,6 +19,9 @@ interface Question {
   text: string
 }
 
+/** How a provider fails: it refuses the request for good, it sends no answer, or one that is cut or cannot be read. */
+export type FailureKind = 'refused' | 'unanswered' | 'broken off'
+
 /** One of the APIs by which a model is called. */
 export interface Surface {
   name: string
@@ -29,8 +32,8 @@ export interface Surface {
   headers?: Record<string, string>
   body(question: Question): object
   read(answer: SurfaceAnswer): ParsedAnswer
-  /** Builds the error of a provider's failure; `isBegun` within a stream, `isFinal` if a retry would fail, too. */
-  error(answer: SurfaceAnswer, isBegun: boolean, isFinal: boolean): unknown
+  /** Builds the error of a provider's failure; `isBegun` within a stream. */
+  error(answer: SurfaceAnswer, isBegun: boolean, kind: FailureKind): unknown
   /** The status of a failure before a stream begins, where it is not 500. */
   status?: 200
   /** The status of a final failure, if it differs. */
@@ -39,9 +42,12 @@ export interface Surface {
 
 type Json = Record<string, unknown>
 
-const buildMessage = (isFinal: boolean) =>
-  isFinal ? 'The AI provider did not take the request.' : 'The AI provider did not answer. Try again later.'
-const code = 'provider_failed'
+const messagesByKind: Record<FailureKind, string> = {
+  refused: 'The AI provider did not take the request.',
+  unanswered: 'The AI provider did not answer. Try again later.',
+  'broken off': 'The answer of the AI provider broke off, or could not be read. Try again later.',
+}
+const nameCode = (kind: FailureKind) => (kind === 'broken off' ? 'provider_broke_off' : 'provider_failed')
 const sse = { accept: 'text/event-stream' }
 const messages = (content: unknown) => [{ role: 'user', content }]
 const readWords = (text: string) => ['Hello ', 'there.'].filter((word) => text.includes(word)).join('')
@@ -65,16 +71,16 @@ const readFrames =
     return { status, words: readWords(text), errors: all.filter(isError) }
   }
 
-const buildOwnError = ({ requestId }: SurfaceAnswer, isFinal: boolean) => ({
-  code,
-  message: buildMessage(isFinal),
+const buildOwnError = ({ requestId }: SurfaceAnswer, kind: FailureKind) => ({
+  code: nameCode(kind),
+  message: messagesByKind[kind],
   requestId,
 })
-const buildOpenAiError = (isFinal: boolean) => ({
-  message: buildMessage(isFinal),
+const buildOpenAiError = (kind: FailureKind) => ({
+  message: messagesByKind[kind],
   param: null,
-  code,
-  type: isFinal ? 'invalid_request_error' : 'server_error',
+  code: nameCode(kind),
+  type: kind === 'refused' ? 'invalid_request_error' : 'server_error',
 })
 const hasError = (body: Json) => 'error' in body
 const isUnsuccessful = (body: Json) => body['success'] === false
@@ -82,9 +88,9 @@ const isUnsuccessful = (body: Json) => body['success'] === false
 const aiReq = {
   path: '/api/ai-req',
   body: ({ model, text }: Question) => ({ payload: { model, messages: messages({ text }) } }),
-  error: (answer: SurfaceAnswer, isBegun: boolean, isFinal: boolean) => ({
+  error: (answer: SurfaceAnswer, isBegun: boolean, kind: FailureKind) => ({
     ...(!isBegun && { success: false }),
-    ...buildOwnError(answer, isFinal),
+    ...buildOwnError(answer, kind),
   }),
 }
 
@@ -95,7 +101,7 @@ const buildChatSurface = (stream: boolean): Surface => ({
   body: ({ model, text }) => ({ model, messages: messages(text), stream }),
   read: stream ? readFrames('data: ', hasError) : readDocument(hasError),
   finalStatus: 400,
-  error: (_answer, _isBegun, isFinal) => ({ error: buildOpenAiError(isFinal) }),
+  error: (_answer, _isBegun, kind) => ({ error: buildOpenAiError(kind) }),
 })
 
 const buildResponsesSurface = (stream: boolean): Surface => ({
@@ -106,15 +112,15 @@ const buildResponsesSurface = (stream: boolean): Surface => ({
   // A response has a member of this name that is null.
   read: stream ? readFrames('data: ', ({ error }) => Boolean(error)) : readDocument(({ error }) => Boolean(error)),
   finalStatus: 400,
-  error: (_, isBegun, isFinal) => ({
+  error: (_, isBegun, kind) => ({
     ...(isBegun && {
       type: 'error',
       sequence_number: expect.any(Number),
-      message: buildMessage(isFinal),
+      message: messagesByKind[kind],
       param: null,
-      code,
+      code: nameCode(kind),
     }),
-    error: buildOpenAiError(isFinal),
+    error: buildOpenAiError(kind),
   }),
 })
 
@@ -125,10 +131,14 @@ const buildAnthropicSurface = (stream: boolean): Surface => ({
   body: ({ model, text }) => ({ model, max_tokens: 100, messages: messages(text), stream }),
   read: stream ? readFrames('data: ', ({ type }) => type === 'error') : readDocument(({ type }) => type === 'error'),
   finalStatus: 400,
-  error: ({ requestId }, _, isFinal) => ({
+  error: ({ requestId }, _, kind) => ({
     type: 'error',
     request_id: requestId,
-    error: { type: isFinal ? 'invalid_request_error' : 'api_error', message: buildMessage(isFinal), code },
+    error: {
+      type: kind === 'refused' ? 'invalid_request_error' : 'api_error',
+      message: messagesByKind[kind],
+      code: nameCode(kind),
+    },
   }),
 })
 
@@ -140,10 +150,10 @@ const buildLinesSurface = (stream: boolean): Surface => ({
   status: 200,
   body: ({ model, text }) => ({ payload: { model, stream, messages: messages({ text }) }, broadcast: false }),
   read: stream ? readFrames('', ({ type }) => type === 'error') : readDocument(isUnsuccessful),
-  error: ({ requestId }, _, isFinal) =>
+  error: ({ requestId }, _, kind) =>
     stream
-      ? { type: 'error', content: buildMessage(isFinal), isDone: true, code, requestId }
-      : { success: false, error: buildMessage(isFinal), code, requestId },
+      ? { type: 'error', content: messagesByKind[kind], isDone: true, code: nameCode(kind), requestId }
+      : { success: false, error: messagesByKind[kind], code: nameCode(kind), requestId },
 })
 
 /** Reads the text and the errors from frames of tRPC. */
@@ -184,9 +194,9 @@ export const surfaces: Surface[] = [
     read: readTrpcErrors,
     // A batch has no status of its own.
     status: 200,
-    error: ({ requestId }, _, isFinal) => ({
-      message: buildMessage(isFinal),
-      problem: code,
+    error: ({ requestId }, _, kind) => ({
+      message: messagesByKind[kind],
+      problem: nameCode(kind),
       requestId,
       path: 'ai.stream',
       issues: [],

@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { answers, type ProviderRequest, refuses, startProvider, writeConfig } from '../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { openChat } from '../kit/web/chat.ts'
+import { expectAccessible } from '../kit/web/chromium.ts'
+
+const asksForTitle = ({ body }: ProviderRequest) => JSON.stringify(body.messages).includes('a title of at most')
+
+describeWith('chromium')('the title of a chat', () => {
+  const resources = new AsyncDisposableStack()
+  let svc: TestApp
+  let upstream: Awaited<ReturnType<typeof startProvider>>
+  let title = answers('**Title:** Greetings')
+
+  beforeAll(async () => {
+    upstream = resources.use(await startProvider())
+    const config = resources.use(await writeConfig(upstream.url, { more: { systemModels: {} } }))
+    svc = resources.use(await startApp({ AI_CONFIG: config.file, AI_CHAT_TITLES: 'true' }))
+  })
+  beforeEach(() => {
+    upstream.requests.length = 0
+    title = answers('**Title:** Greetings')
+    upstream.behave = (request, response) => (asksForTitle(request) ? title : answers('Aye.'))(request, response)
+  })
+  afterAll(() => resources.disposeAsync())
+
+  const open = async (name: string) => {
+    const chat = await openChat(svc, name)
+    const ask = async (question: string) => {
+      await chat.page.goto('/chat')
+      await chat.sendQuestion(question)
+      await chat.page.getByText('Aye.').waitFor()
+      await chat.answered()
+    }
+    const named = (as: string) => chat.page.getByRole('link', { name: as, exact: true }).waitFor()
+    return { ...chat, ask, named, [Symbol.asyncDispose]: () => chat[Symbol.asyncDispose]() }
+  }
+  const listAskedModels = () => upstream.requests.filter(asksForTitle).map(({ body }) => body.model)
+
+  test('comes from the model of the chat, sealed, and with a number if another chat has it', async () => {
+    await using chat = await open('ada')
+    await chat.ask('Good morning to all of you')
+    await chat.named('Greetings')
+    await chat.ask('Good evening')
+    await chat.named('Greetings (2)')
+    expect(listAskedModels()).toEqual(['mock-1', 'mock-1'])
+    expect(JSON.stringify(await svc.rows('select * from conversations'))).not.toContain('Greetings')
+    await svc.services.ai.usageLedger.flush()
+    expect(await svc.rows('select count(*)::int as calls from usage_records')).toEqual([{ calls: 4 }])
+
+    await chat.sendQuestion('And good night')
+    await chat.page.getByText('Aye.').nth(1).waitFor()
+    await chat.answered()
+    expect(listAskedModels()).toHaveLength(2)
+  })
+
+  test('is the first words where no model gives one', async () => {
+    await using chat = await open('ben')
+    title = refuses(400)
+    await chat.ask('Good morning')
+    await expect.poll(listAskedModels).toHaveLength(1)
+    await chat.named('Good morning')
+    expect(await chat.page.getByRole('alert').count()).toBe(0)
+  })
+
+  test('is not asked for by people who want none', async () => {
+    await using chat = await open('cora')
+    const { page } = chat
+    await page.goto('/settings/chats')
+    const form = page.getByRole('form', { name: 'For all your chats' })
+    await form.getByLabel('Name chats by a model').uncheck()
+    await expectAccessible(page)
+    await form.getByRole('button', { name: 'Save' }).click()
+    await form.getByText('Saved').waitFor()
+    await chat.ask('Good morning')
+    await chat.named('Good morning')
+    await chat.ask('Good evening')
+    await chat.named('Good evening')
+    expect(listAskedModels()).toEqual([])
+  })
+})
