@@ -34,6 +34,7 @@ const floors = {
     ['ops'],
     ['http'],
     ['realtime'],
+    ['services'],
   ],
 }
 type Floor = keyof typeof floors
@@ -124,7 +125,7 @@ const known = [
   '!**/identity/token-reference.ts',
   '!**/ports/csv.ts',
 ]
-const subjects = '**/../{admin,chat,rooms,settings,shell}/**'
+const subjects = '**/../{admin,chat,rooms,settings,shell,sign-in}/**'
 const app = [
   rulesFor(
     ['facades/web/app/**'],
