@@ -58,7 +58,7 @@ export default defineConfig(({ mode }) => ({
     include: listIncluded(mode),
     exclude: [...configDefaults.exclude, ...listExcluded(mode)],
     provide: { soak: mode === 'soak' },
-    reporters: [new ShortReporter({ repeatedFile: report && `${report}.repeated` }), ...(report ? ['json'] : [])],
+    reporters: [new ShortReporter(), ...(report ? ['json'] : [])],
     ...(report && { outputFile: { json: report } }),
     globalSetup: ['test/kit/global-setup.ts'],
     setupFiles: ['test/kit/before-midnight.ts', 'test/kit/quiet-libraries.ts'],
@@ -75,7 +75,5 @@ export default defineConfig(({ mode }) => ({
     // A worker keeps the modules of the service from file to file: each file for itself would load them for a second.
     isolate: false,
     unstubEnvs: true,
-    // Browsers and servers of a busy machine now and then take longer than a test waits; the log says what was repeated.
-    retry: process.env['CI'] ? 1 : 0,
   },
 }))

@@ -1,4 +1,3 @@
-import { writeFileSync } from 'node:fs'
 import { DefaultReporter, type TestCase, type TestModule, type TestRunEndReason } from 'vitest/node'
 
 const SLOWEST = 10
@@ -7,20 +6,16 @@ const SLOWEST = 10
 const STEPS = 10
 
 /**
- * Prints what fits on one screen as long as all is well: progress, then the count, the slowest tests, and those that
- * were repeated. A failed file is printed as soon as it ends, and its errors at the end.
+ * Prints what fits on one screen as long as all is well: progress, then the count and the slowest
+ * tests. A failed file is printed as soon as it ends, and its errors at the end.
  */
 export class ShortReporter extends DefaultReporter {
   #files = 0
   #ended = 0
   #tests = 0
 
-  readonly #repeatedFile: string | undefined
-
-  /** Writes the names of repeated tests to `repeatedFile`, too, where one is given. */
-  constructor({ repeatedFile }: { repeatedFile?: string | undefined } = {}) {
+  constructor() {
     super({ summary: false })
-    this.#repeatedFile = repeatedFile
   }
 
   override onTestRunStart(specifications: Parameters<DefaultReporter['onTestRunStart']>[0]): void {
@@ -53,13 +48,6 @@ export class ShortReporter extends DefaultReporter {
     const tests = modules.flatMap((module) => [...module.children.allTests()])
     const slowest = tests.toSorted((a, b) => durationOf(b) - durationOf(a)).slice(0, SLOWEST)
     if (tests.length > SLOWEST) this.#printTests('Slowest', slowest)
-    const repeated = tests.filter((test) => (test.diagnostic()?.retryCount ?? 0) > 0)
-    this.#printTests('Repeated', repeated)
-    if (this.#repeatedFile)
-      writeFileSync(
-        this.#repeatedFile,
-        repeated.map((test) => ` ${test.module.relativeModuleId}  ${test.fullName}\n`).join(''),
-      )
     super.onTestRunEnd(modules, errors, reason)
   }
 
