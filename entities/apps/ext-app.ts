@@ -2,7 +2,7 @@ import { defineEntity, p } from '@mikro-orm/core'
 import { id, moment, timestamps } from '../sql/columns.ts'
 
 /** Abilities that a person can grant to an app, which never writes the keychain. */
-export const appAbilities = ['ai', 'user', 'read', 'write'] as const
+export const appAbilities = ['ai', 'user', 'read', 'write', 'mcp'] as const
 export type AppAbility = (typeof appAbilities)[number]
 
 /** An external program that offers our models to people with accounts here. */

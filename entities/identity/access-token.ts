@@ -2,8 +2,11 @@ import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { id, moment, timestamps } from '../sql/columns.ts'
 import { User } from './user.ts'
 
-export const abilities = ['ai', 'user', 'read', 'write', 'keychain', 'metrics', 'admin'] as const
-/** The abilities of a token; a session has all. Only the host gives `keychain`, `metrics` and `admin`. */
+export const abilities = ['ai', 'user', 'read', 'write', 'mcp', 'keychain', 'metrics', 'admin'] as const
+/**
+ * The abilities of a token; a session has all. `mcp` lists and calls tools. Only the host gives `keychain`, `metrics` and
+ * `admin`.
+ */
 export type Ability = (typeof abilities)[number]
 
 /** The holder of a token: its person, or a linked app, with whose link it ends. */

@@ -36,8 +36,10 @@ const grant = {
 }
 const grantSchema = z.strictObject(grant)
 type Grant = z.output<typeof grantSchema>
-/** People cannot choose the abilities of their own tokens. */
-const ownGrant = grantSchema.omit({ abilities: true })
+/** People choose one ability of their own tokens, because most programs ask models and call no tools. */
+const ownGrant = grantSchema
+  .omit({ abilities: true })
+  .extend({ tools: z.boolean().default(false).describe('True lets the token also list and call tools at `/mcp`.') })
 
 export const tokenId = rowId
 
@@ -51,9 +53,12 @@ const selfService = sessionUser.use(({ ctx, next }) => {
 })
 
 export const tokensRouter = router({
-  create: selfService
-    .input(ownGrant)
-    .mutation(({ ctx, input }) => createToken(ctx, ctx.caller.person.id, { ...input, abilities: defaultAbilities })),
+  create: selfService.input(ownGrant).mutation(({ ctx, input: { tools, ...wanted } }) =>
+    createToken(ctx, ctx.caller.person.id, {
+      ...wanted,
+      abilities: tools ? [...defaultAbilities, 'mcp'] : defaultAbilities,
+    }),
+  ),
 
   list: selfService.query(({ ctx }): Promise<TokenRecord[]> => ctx.services.sql(listTokens, [ctx.caller.person.id])),
 

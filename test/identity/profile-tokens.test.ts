@@ -130,6 +130,19 @@ describe('the tokens of a person', () => {
     expect(await tokensOf(svc)).toEqual([])
   })
 
+  test('the tokens of a person may call tools where the person wants that', async () => {
+    const { browser } = await withoutToken(svc)
+    const abilitiesOf = async (tools: boolean) => {
+      const { body } = await browser.send('POST', '/trpc/tokens.create', { body: { name: 'laptop', tools } })
+      return (body as { result: { data: { abilities: string[] } } }).result.data.abilities
+    }
+
+    expect(await abilitiesOf(true)).toEqual(['ai', 'user', 'read', 'mcp'])
+    expect(await abilitiesOf(false)).toEqual(['ai', 'user', 'read'])
+    const { status } = await create(browser, { name: 'laptop', tools: 'sometimes' })
+    expect(status).toBe(422)
+  })
+
   test('get no other abilities than usual', async () => {
     const { browser } = await withoutToken(svc)
 

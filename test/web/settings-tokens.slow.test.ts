@@ -12,8 +12,10 @@ describeWith('chromium')('the tokens in the settings', () => {
     await using person = await openSettings(svc, 'ada', { section: 'tokens' })
     const { page, complaints } = person
     await page.getByLabel('Name of the token').fill('laptop')
+    await page.getByLabel(`Programs may also call tools with it, at ${svc.url}/mcp`).check()
     await page.getByRole('button', { name: 'Create token' }).click()
     const token = await page.locator('output').first().textContent()
+    await page.getByText('Allows: asking models, reading your profile, reading data, calling tools').waitFor()
     const request = (await page.getByLabel('First request', { exact: true }).textContent()) ?? ''
     await expectAccessible(page)
 

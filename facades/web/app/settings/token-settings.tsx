@@ -7,6 +7,7 @@ import { DAY_MS } from '../shared/days.ts'
 import { formatDate, formatDateTime } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { ActionForm, readField } from '../shared/ui/action-form.tsx'
+import { Choice } from '../shared/ui/choice.tsx'
 import { Field, LabelledField } from '../shared/ui/field.tsx'
 import { Select } from '../shared/ui/input.tsx'
 import { Secret } from '../shared/ui/secret.tsx'
@@ -87,7 +88,8 @@ function TokenForm() {
     setToken('')
     const days = Number(readField(form, 'days'))
     const expiresAt = days > 0 ? { expiresAt: new Date(Date.now() + days * DAY_MS).toISOString() } : {}
-    const created = await api.tokens.create.mutate({ name: readField(form, 'name'), ...expiresAt }).catch(explainName)
+    const wanted = { name: readField(form, 'name'), tools: new FormData(form).has('tools'), ...expiresAt }
+    const created = await api.tokens.create.mutate(wanted).catch(explainName)
     setToken(created.token)
     form.reset()
     await queryClient.invalidateQueries({ queryKey: key })
@@ -122,6 +124,7 @@ function TokenForm() {
           )}
         </LabelledField>
       </div>
+      <Choice name="tools" label={t('app.settings.tokenTools', { address: `${location.origin}/mcp` })} />
     </ActionForm>
   )
 }
