@@ -6,7 +6,7 @@ import { APPS_ON, EXT_APPS, establishConnection } from '../kit/apps/ext-app.ts'
 import { startSampleApp } from '../kit/apps/sample-app.ts'
 import { signIn } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
-import { openSettings, showSettings } from '../kit/web/pages.ts'
+import { openSettings, showSettings, waitForAddress } from '../kit/web/pages.ts'
 
 const patient = { timeout: 60_000 }
 
@@ -15,9 +15,9 @@ type SampleApp = Awaited<ReturnType<typeof startSampleApp>>
 /** Opens the app in the browser and agrees to the link; returns the app's user and the final page's text. */
 async function link(page: Page, app: SampleApp) {
   await page.goto(app.url)
-  await page.waitForURL(/\/connect\//)
+  await waitForAddress(page, /\/connect\//)
   await page.locator('#connect [type=submit]').click()
-  await page.waitForURL(`${app.url}/back?svc-connect-status=success`)
+  await waitForAddress(page, `${app.url}/back?svc-connect-status=success`)
   const cookies = await page.context().cookies(app.url)
   return { user: cookies.find(({ name }) => name === app.cookie)?.value ?? '', read: await page.textContent('body') }
 }

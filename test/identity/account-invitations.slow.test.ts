@@ -5,6 +5,7 @@ import { runCommand } from '../kit/command-line.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { shareResource } from '../kit/share-resource.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
+import { waitForAddress } from '../kit/web/pages.ts'
 
 const svc = shareResource(startApp)
 
@@ -143,7 +144,7 @@ describeWith('chromium')('the page of an invitation', () => {
     await page.getByLabel('Username or e-mail address').fill('fay')
     await page.getByLabel('Password').fill(PASSWORD)
     await page.getByRole('button', { name: 'Sign in' }).click()
-    await page.waitForURL(/\/register/)
+    await waitForAddress(page, /\/register/)
     expect(complaints).toEqual([])
 
     await page.goto(`/invitation?lang=de_DE#${secret}`)

@@ -5,7 +5,7 @@ import { addAccount, PASSWORD } from '../kit/browser.ts'
 import { makePublicKey } from '../kit/identity/people.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
-import { makeKeys, PASSKEY, signIn } from '../kit/web/pages.ts'
+import { makeKeys, PASSKEY, signIn, waitForAddress } from '../kit/web/pages.ts'
 
 const svc = await startApp()
 afterAll(() => svc[Symbol.asyncDispose]())
@@ -27,7 +27,7 @@ describeWith('chromium')('what people do on the pages', () => {
     await page.context().clearCookies()
     await page.fill('[name=passkey]', PASSKEY)
     await page.click('#unlock [type=submit]')
-    await page.waitForURL(/\/login\?ended=1/)
+    await waitForAddress(page, /\/login\?ended=1/)
     await page
       .getByRole('status')
       .filter({ hasText: german('page.login.ended') })
@@ -35,7 +35,7 @@ describeWith('chromium')('what people do on the pages', () => {
     await expectAccessible(page)
 
     await signIn(page, 'clara')
-    await page.waitForURL(/\/handshake/)
+    await waitForAddress(page, /\/handshake/)
   })
 
   test('nobody is sent to a foreign site after signing in', async () => {
@@ -50,7 +50,7 @@ describeWith('chromium')('what people do on the pages', () => {
     for (const foreign of foreignAddresses) {
       await page.goto(`/login?ended=1&redirectUri=${encodeURIComponent(foreign)}`)
       // A signed-in person is redirected to the chat, and from there to the page for the passkey.
-      await page.waitForURL(/\/handshake\?redirectUri=%2Fchat/)
+      await waitForAddress(page, /\/handshake\?redirectUri=%2Fchat/)
       expect(await page.evaluate('Object.values(sessionStorage).join()')).not.toContain('evil')
     }
   })
@@ -68,7 +68,7 @@ describeWith('chromium')('what people do on the pages', () => {
     }
     await page.goto('/handshake?redirectUri=%2Fsettings%2Fprofile%3Fa')
 
-    await page.waitForURL(/settings\/profile\?a/)
+    await waitForAddress(page, /settings\/profile\?a/)
   })
 
   test('a page that cannot begin says so', async () => {

@@ -6,6 +6,7 @@ import { describeWith } from '../kit/parts/with-parts.ts'
 import { shareResource } from '../kit/share-resource.ts'
 import { expectFitting, openAdmin, showAdmin, waitForAdmin } from '../kit/web/admin.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
+import { waitForAddress } from '../kit/web/pages.ts'
 
 const svc = shareResource(() => startApp({}))
 
@@ -25,7 +26,7 @@ describeWith('chromium')('models in the administration', () => {
     await page.getByLabel('State').selectOption('off')
     await page.getByText('250 entries').waitFor()
     await page.getByRole('columnheader', { name: 'Model' }).getByRole('button').click()
-    await page.waitForURL(/sort=label/)
+    await waitForAddress(page, /sort=label/)
     await page.getByRole('searchbox', { name: 'Name of a model' }).fill('many-48')
     await expect.poll(() => rows.count()).toBe(5)
     expect(complaints).toEqual([])
@@ -124,7 +125,7 @@ describeWith('chromium')('models in the administration', () => {
     await page.getByRole('button', { name: 'Switch on' }).waitFor()
     await page.getByRole('button', { name: 'Remove', exact: true }).click()
     await save('Remove')
-    await page.waitForURL(/\/admin\/models$/)
+    await waitForAddress(page, /\/admin\/models$/)
     expect(await svc.rows("select id from ai_models where model_id = 'llama'")).toEqual([])
   })
 

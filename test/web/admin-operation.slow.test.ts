@@ -10,6 +10,7 @@ import { buildTool, startToolServer } from '../kit/mcp/tool-server.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectFitting, openAdmin, showAdmin } from '../kit/web/admin.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
+import { waitForAddress } from '../kit/web/pages.ts'
 
 let svc: TestApp
 let folder: string
@@ -359,7 +360,7 @@ describeWith('chromium')('operation in the administration', () => {
     await page.getByLabel('Action', { exact: true }).selectOption({ label: 'Models' })
     await expect.poll(() => sentences.count()).toBe(1)
     await sentences.getByRole('link', { name: /^demo/ }).click()
-    await page.waitForURL(`**/admin/models/${model?.id}`)
+    await waitForAddress(page, new RegExp(`/admin/models/${model?.id}$`))
 
     await using german = await openAdmin(svc, 'lise', { path: 'audit?act=aiModels.update', locale: 'de-DE' })
     await german.page
@@ -386,7 +387,7 @@ describeWith('chromium')('operation in the administration', () => {
     const follow = async (name: RegExp) => {
       await showAdmin(page, `audit?actor=${encodeURIComponent(actor)}`)
       await page.getByRole('table').getByRole('link', { name }).click()
-      await page.waitForURL((url) => !url.pathname.endsWith('/audit'))
+      await waitForAddress(page, /\/admin\/(?!audit)/)
       await page.locator('main tbody tr').first().waitFor()
       return page.locator('main tbody tr strong').allTextContents()
     }

@@ -9,7 +9,7 @@ import { describeWith } from '../kit/parts/with-parts.ts'
 import { shareResource } from '../kit/share-resource.ts'
 import { ageSessions, expectFitting, openAdmin, showAdmin, waitForAdmin } from '../kit/web/admin.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
-import { openSettings, showSettings } from '../kit/web/pages.ts'
+import { openSettings, showSettings, waitForAddress } from '../kit/web/pages.ts'
 
 const svc = shareResource(() => startApp({ ALLOW_USER_TOKEN_CREATION: 'true' }))
 
@@ -54,7 +54,7 @@ describeWith('chromium')('people in the administration', () => {
     const boxes = await Promise.all(filters.map((filter) => filter.boundingBox()))
     expect(new Set(boxes.map((box) => box?.y)).size).toBe(1)
     await page.getByRole('button', { name: 'Next' }).click()
-    await page.waitForURL(/page=2/)
+    await waitForAddress(page, /page=2/)
     await page.getByRole('searchbox', { name: 'Name, username or e-mail' }).fill('many777')
     await expect.poll(() => rows.count()).toBe(11)
     expect(page.url()).toMatch(/q=many777/)
@@ -69,12 +69,12 @@ describeWith('chromium')('people in the administration', () => {
     await expect.poll(() => rows.count()).toBe(1)
     await page.getByLabel('Source').selectOption('')
     await page.getByRole('button', { name: 'Last sign-in' }).click()
-    await page.waitForURL(/sort=signedInAt/)
+    await waitForAddress(page, /sort=signedInAt/)
 
     await svc.rows("update users set name = 'Anna;=1+1' where username = 'many777'")
     await page.getByRole('searchbox', { name: 'Name, username or e-mail' }).fill('')
     await page.getByRole('textbox', { name: 'Group' }).fill('crowd')
-    await page.waitForURL(/group=crowd/)
+    await waitForAddress(page, /group=crowd/)
     await expect.poll(() => rows.count()).toBe(50)
     const [file] = await Promise.all([
       page.waitForEvent('download'),
@@ -186,7 +186,7 @@ describeWith('chromium')('people in the administration', () => {
     await dialog.getByText('This is another name.').waitFor()
     await dialog.getByLabel('Type isaac-newton to confirm').fill('isaac-newton')
     await dialog.getByRole('button', { name: 'Remove' }).click()
-    await page.waitForURL(/\/admin\/people$/)
+    await waitForAddress(page, /\/admin\/people$/)
     expect(await svc.rows("select id from users where username = 'isaac-newton'")).toEqual([])
   })
 
@@ -209,7 +209,7 @@ describeWith('chromium')('people in the administration', () => {
 
     await tabTo('Name, username or e-mail')
     await page.keyboard.type('keyes')
-    await page.waitForURL(/q=keyes/)
+    await waitForAddress(page, /q=keyes/)
     await expect.poll(() => page.locator('main tbody tr').count()).toBe(1)
     await tabTo('keyes')
     await page.keyboard.press('Enter')

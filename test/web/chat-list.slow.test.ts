@@ -7,6 +7,7 @@ import { openBrowser } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { openChat } from '../kit/web/chat.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
+import { waitForAddress } from '../kit/web/pages.ts'
 
 /** Keeps the ten seconds from passing in which a deletion can be undone: a reload may take longer on a busy machine. */
 function holdUndo(now: number): void {
@@ -386,7 +387,7 @@ describeWith('chromium')('the list of conversations', () => {
     await page.goto('/chat/nothing')
     await expect.poll(() => heading.textContent()).toBe('This chat does not exist')
     await page.getByRole('main').getByRole('link', { name: 'New chat' }).click()
-    await page.waitForURL(/\/chat$/)
+    await waitForAddress(page, /\/chat$/)
   })
 
   test('a conversation is saved as Markdown and as JSON, opened', async () => {
@@ -509,7 +510,7 @@ describeWith('chromium')('the list of conversations', () => {
     await page.getByText('You wrote 4 words').waitFor()
     await chat.answered()
     await page.keyboard.press('Control+Shift+O')
-    await page.waitForURL(/\/chat$/)
+    await waitForAddress(page, /\/chat$/)
     await page.keyboard.type('Again')
     await expect.poll(() => field.inputValue()).toBe('Again')
     await field.fill('')

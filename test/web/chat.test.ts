@@ -3,6 +3,7 @@ import { startApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { openChat } from '../kit/web/chat.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
+import { waitForAddress } from '../kit/web/pages.ts'
 
 describeWith('chromium')('the chat in a real browser', () => {
   test('a question is answered, stored encrypted, and there again after a reload', async () => {
@@ -11,7 +12,7 @@ describeWith('chromium')('the chat in a real browser', () => {
     const { page, complaints } = chat
 
     await chat.sendQuestion('What is a **standard error**?')
-    await page.waitForURL(/\/chat\/\w{16}$/)
+    await waitForAddress(page, /\/chat\/\w{16}$/)
     await page.getByText('You wrote 5 words').waitFor()
     await chat.answered()
 

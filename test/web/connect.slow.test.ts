@@ -11,7 +11,7 @@ import { sendsPage, startSite } from '../kit/net/site.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { shareResource } from '../kit/share-resource.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
-import { makeKeys, openSettings, showSettings, signIn } from '../kit/web/pages.ts'
+import { makeKeys, openSettings, showSettings, signIn, waitForAddress } from '../kit/web/pages.ts'
 
 const PASSKEY = 'Correct-Horse-7!'
 const NARROW = { needsKeys: false, abilities: ['ai', 'user'] as ('ai' | 'user')[] }
@@ -79,7 +79,7 @@ describeWith('chromium')('the page of consent', () => {
 
     await page.fill('[name=passkey]', PASSKEY)
     await page.click('#connect [type=submit]')
-    await page.waitForURL('https://portal.example/back?svc-connect-status=success')
+    await waitForAddress(page, 'https://portal.example/back?svc-connect-status=success')
 
     const { passkey, apiToken } = await app.secrets('learner 1')
     expect(openSealed(String(passkey))).toBe(PASSKEY)
@@ -110,7 +110,7 @@ describeWith('chromium')('the page of consent', () => {
     await ready(page)
     await page.fill('[name=passkey]', passphrase.normalize('NFD'))
     await page.click('#connect [type=submit]')
-    await page.waitForURL('https://portal.example/back?svc-connect-status=success')
+    await waitForAddress(page, 'https://portal.example/back?svc-connect-status=success')
     const { passkey } = await app.secrets('learner 9')
     expect(openSealed(String(passkey))).toBe(passphrase)
     await expectOpenedByReference(page, 'hedy', passphrase)
@@ -119,7 +119,7 @@ describeWith('chromium')('the page of consent', () => {
       await page.goto('/handshake')
       await page.fill('[name=passkey]', passphrase)
       await page.click('#unlock [type=submit]')
-      await page.waitForURL(/chat/)
+      await waitForAddress(page, /chat/)
       await page.getByRole('textbox', { name: 'Message' }).waitFor()
     }
     await unlock()
@@ -163,7 +163,7 @@ describeWith('chromium')('the page of consent', () => {
     await page.waitForSelector('#connect .error[role=status]')
     await page.check('input[value=ai]')
     await page.click('#connect [type=submit]')
-    await page.waitForURL('https://portal.example/back?svc-connect-status=success')
+    await waitForAddress(page, 'https://portal.example/back?svc-connect-status=success')
 
     const { passkey, privateKey, apiToken } = await app.secrets('learner 2')
     expect([passkey, privateKey]).toEqual([null, null])
@@ -232,7 +232,7 @@ describeWith('chromium')('the page of consent', () => {
     await ready(page)
     expect(await page.textContent('#back')).toBe(redirectUrls[1])
     await page.click('#decline')
-    await page.waitForURL('https://portal.example/course?id=7&svc-connect-status=declined')
+    await waitForAddress(page, 'https://portal.example/course?id=7&svc-connect-status=declined')
 
     expect(await linksOf(app.id)).toEqual([])
   })
@@ -265,7 +265,7 @@ describeWith('chromium')('the page of consent', () => {
     expect((await establishConnection(other, request, {})).status).toBe(400)
     await ready(page)
     await page.click('#connect [type=submit]')
-    await page.waitForURL(/success/)
+    await waitForAddress(page, /success/)
     expect(await shown(request), 'answered').toEqual(refused)
     expect(await shown(`${request.slice(0, -12)}AAAAAAAAAAA=`), 'tampered with').toEqual(refused)
     const late = await app.connectRequest('learner 6')
@@ -316,13 +316,13 @@ describeWith('chromium')('the page of consent', () => {
     await page.fill('[name=account]', 'katherine')
     await page.fill('[name=password]', PASSWORD)
     await page.click('#login button')
-    await page.waitForURL(/\/connect\//)
+    await waitForAddress(page, /\/connect\//)
     await ready(page)
 
     expect(new URL(page.url()).pathname).toBe(`/connect/${request}`)
     expect(await page.textContent('#back')).toBe(long)
     await page.click('#connect [type=submit]')
-    await page.waitForURL(`${long}?svc-connect-status=success`)
+    await waitForAddress(page, `${long}?svc-connect-status=success`)
     expect(await linksOf(app.id)).toEqual([{ user: 'я'.repeat(255), keys: false }])
   })
 

@@ -5,7 +5,7 @@ import { addAccount } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { openChat } from '../kit/web/chat.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
-import { makeKeys, PASSKEY, signIn } from '../kit/web/pages.ts'
+import { makeKeys, PASSKEY, signIn, waitForAddress } from '../kit/web/pages.ts'
 
 const awaitRequest = `const result = (request) => new Promise((resolve, reject) => {
   request.onsuccess = () => resolve(request.result)
@@ -108,7 +108,7 @@ describeWith('chromium')('a store for keys', () => {
     await other.page.getByText('allow cookies and site data').waitFor()
     await other.page.goto('/logout')
     await other.page.click('#logout button')
-    await other.page.waitForURL(/login/)
+    await waitForAddress(other.page, /login/)
   })
 
   test('that a browser forbids never hides the recovery code', async () => {

@@ -4,6 +4,7 @@ import { startApp } from '../kit/app.ts'
 import { signIn } from '../kit/browser.ts'
 import { testWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
+import { waitForAddress } from '../kit/web/pages.ts'
 
 const svc = await startApp()
 afterAll(() => svc[Symbol.asyncDispose]())
@@ -127,7 +128,7 @@ testWith('chromium')('a person comes from a missing page back to where they can 
   await expectAccessible(page)
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
   await page.getByRole('link', { name: 'To the start page' }).click()
-  await page.waitForURL(/login/)
+  await waitForAddress(page, /login/)
 
   expect(await page.textContent('h1')).toBe('Sign in')
 })

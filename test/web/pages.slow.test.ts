@@ -13,6 +13,7 @@ import {
   signIn,
   signOut,
   startWithNewcomer,
+  waitForAddress,
 } from '../kit/web/pages.ts'
 
 describeWith('chromium')('in a real browser', () => {
@@ -28,13 +29,13 @@ describeWith('chromium')('in a real browser', () => {
     expect(page.url()).toContain('/register')
     await expectAccessible(page)
     await page.getByRole('link', { name: 'I agree' }).click()
-    await page.waitForURL(/handshake/)
+    await waitForAddress(page, /handshake/)
     await expectAccessible(page)
     const code = await makeKeys(page, { isGiven: false })
     expect(await page.textContent('h1')).toBe('Your recovery code')
     await expectAccessible(page)
     await page.click('#kept a')
-    await page.waitForURL(/chat/)
+    await waitForAddress(page, /chat/)
     await page.getByRole('textbox', { name: 'Message' }).waitFor()
     await expectAccessible(page)
     await showSettings(page)
@@ -78,7 +79,7 @@ describeWith('chromium')('in a real browser', () => {
     await page.locator('#unlock[aria-busy=true]').waitFor()
     connection.resolve()
 
-    await page.waitForURL(/chat/)
+    await waitForAddress(page, /chat/)
   })
 
   test('the keys stay locked until the right passkey is entered', async () => {
@@ -92,7 +93,7 @@ describeWith('chromium')('in a real browser', () => {
     await signIn(page)
     await showSettings(page)
     await page.getByRole('main').getByRole('link', { name: 'Unlock keys' }).click()
-    await page.waitForURL(/handshake\?redirectUri=%2Fsettings%2Fprofile/)
+    await waitForAddress(page, /handshake\?redirectUri=%2Fsettings%2Fprofile/)
     await page.goto('/handshake')
     await expectAccessible(page)
     await page.fill('[name=passkey]', 'Another-Horse-7!')
@@ -100,7 +101,7 @@ describeWith('chromium')('in a real browser', () => {
     await page.waitForSelector('#unlock .error[role=status]')
     await page.fill('[name=passkey]', PASSKEY)
     await page.click('#unlock [type=submit]')
-    await page.waitForURL(/chat/)
+    await waitForAddress(page, /chat/)
     await page.getByRole('textbox', { name: 'Message' }).waitFor()
     await expectAccessible(page)
     await showSettings(page)
@@ -121,7 +122,7 @@ describeWith('chromium')('in a real browser', () => {
     await page.goto('/handshake')
     await page.fill('[name=passkey]', passkey)
     await page.click('#unlock [type=submit]')
-    await page.waitForURL(/chat/)
+    await waitForAddress(page, /chat/)
     await page.getByRole('textbox', { name: 'Message' }).waitFor()
 
     const after = await readKeychain()
@@ -147,10 +148,10 @@ describeWith('chromium')('in a real browser', () => {
       [JSON.stringify(before)],
     )
     await page.goto('/chat')
-    await page.waitForURL(/handshake/)
+    await waitForAddress(page, /handshake/)
     await page.fill('[name=passkey]', passkey)
     await page.click('#unlock [type=submit]')
-    await page.waitForURL(/chat/)
+    await waitForAddress(page, /chat/)
     // React reports the locked keys, which lead to the page for the passphrase.
     expect(complaints.filter((complaint) => !complaint.startsWith('KeysLocked'))).toEqual([])
   })
@@ -204,7 +205,7 @@ describeWith('chromium')('in a real browser', () => {
     await page.click('summary')
     await page.click('#reset button')
     await page.getByRole('alertdialog').getByRole('button', { name: 'Delete my keys' }).click()
-    await page.waitForURL(/register/)
+    await waitForAddress(page, /register/)
     await makeKeys(page, { passkey: 'Quite-Another-8' })
 
     expect(await svc.rows('select count(*)::int as entries from user_keychain_values')).toEqual([{ entries: 3 }])

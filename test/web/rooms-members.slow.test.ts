@@ -3,6 +3,7 @@ import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, PASSWORD } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
+import { waitForAddress } from '../kit/web/pages.ts'
 import { findInvitation, makeRoom, openRooms, type RoomsPage } from '../kit/web/rooms.ts'
 
 describeWith('chromium')('the members of a room in three browsers', () => {
@@ -120,7 +121,7 @@ describeWith('chromium')('the members of a room in three browsers', () => {
     await page.context().clearCookies()
 
     await page.goto(link)
-    await page.waitForURL(/\/login/)
+    await waitForAddress(page, /\/login/)
     expect(page.url()).not.toContain('#')
     await page.fill('[name=account]', 'benn')
     await page.fill('[name=password]', PASSWORD)
@@ -189,7 +190,7 @@ describeWith('chromium')('the members of a room in three browsers', () => {
     await panelOf(ben).getByRole('button', { name: 'Leave room' }).click()
     await ben.page.getByRole('dialog').getByText('What you have written stays.').waitFor()
     await ben.page.getByRole('dialog').getByRole('button', { name: 'Leave room' }).click()
-    await ben.page.waitForURL(/\/rooms$/)
+    await waitForAddress(ben.page, /\/rooms$/)
     const rooms = ben.page.getByRole('navigation', { name: 'Rooms' })
     await rooms.getByRole('link', { name: room }).waitFor({ state: 'detached' })
   })

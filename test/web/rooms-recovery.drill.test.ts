@@ -3,7 +3,7 @@ import { startApp, type TestApp } from '../kit/app.ts'
 import { PASSWORD } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
-import { makeKeys, PASSKEY, signIn } from '../kit/web/pages.ts'
+import { makeKeys, PASSKEY, signIn, waitForAddress } from '../kit/web/pages.ts'
 import { makeRoom, openRooms, type RoomsPage } from '../kit/web/rooms.ts'
 
 describeWith('chromium')('a room after somebody lost what they had', () => {
@@ -127,7 +127,7 @@ describeWith('chromium')('a room after somebody lost what they had', () => {
     await page.click('summary')
     await page.click('#reset button')
     await page.getByRole('alertdialog').getByRole('button', { name: 'Delete my keys' }).click()
-    await page.waitForURL(/register/)
+    await waitForAddress(page, /register/)
     // New keys, not those that all tests share.
     await page.addInitScript('delete crypto.subtle.generateKey')
     await makeKeys(page, { isGiven: false })

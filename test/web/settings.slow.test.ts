@@ -14,6 +14,7 @@ import {
   showSettings,
   signIn,
   signOut,
+  waitForAddress,
   waitForSettings,
 } from '../kit/web/pages.ts'
 
@@ -34,7 +35,7 @@ describeWith('chromium')('the settings', () => {
     await openAccountMenu(page)
     await page.getByRole('menuitem', { name: 'Settings' }).click()
     await page.getByRole('heading', { name: 'Settings', level: 1 }).waitFor()
-    await page.waitForURL(/\/settings\/profile$/)
+    await waitForAddress(page, /\/settings\/profile$/)
     await waitForSettings(page)
     expect(await page.title()).toBe('Profile · svc')
     const parts = page.getByRole('navigation', { name: 'Sections of the settings' }).getByRole('link')
@@ -45,9 +46,9 @@ describeWith('chromium')('the settings', () => {
       expect(await part.getAttribute('aria-current')).toBe('page')
     }
     await page.goBack()
-    await page.waitForURL(/\/settings\/sessions$/)
+    await waitForAddress(page, /\/settings\/sessions$/)
     await page.goto('/profile')
-    await page.waitForURL(/\/settings\/profile$/)
+    await waitForAddress(page, /\/settings\/profile$/)
 
     expect((await page.request.get('/settings/nothing')).status()).toBe(404)
     expect(complaints).toEqual([])
@@ -72,7 +73,7 @@ describeWith('chromium')('the settings', () => {
 
     await freshSignIn.getByRole('button', { name: 'Sign in' }).click()
 
-    await page.waitForURL(/\/login$/)
+    await waitForAddress(page, /\/login$/)
     expect(await svc.rows('select id from users where id = $1', [id])).toEqual([])
   })
 
@@ -194,11 +195,11 @@ describeWith('chromium')('the settings', () => {
     await page.context().clearCookies()
 
     await page.goto('/settings/tokens')
-    await page.waitForURL(/\/login\?redirectUri=/)
+    await waitForAddress(page, /\/login\?redirectUri=/)
     await signIn(page, 'cleo')
 
     // The keys are locked in this browser, so it asks for the passkey first.
-    await page.waitForURL(/\/handshake\?redirectUri=%2Fsettings%2Ftokens/)
+    await waitForAddress(page, /\/handshake\?redirectUri=%2Fsettings%2Ftokens/)
   })
 
   test('keys that cannot be locked are told, with a way to sign out', async () => {
@@ -223,7 +224,7 @@ describeWith('chromium')('the settings', () => {
     await page.getByRole('main').getByText('Your keys are locked in this browser.').waitFor()
     await expectAccessible(page)
     await page.goto('/chat')
-    await page.waitForURL(/\/handshake\?redirectUri=%2Fchat/)
+    await waitForAddress(page, /\/handshake\?redirectUri=%2Fchat/)
   })
 
   test('the menu of the account lists the shortcuts, and locks the keys', async () => {
@@ -333,7 +334,7 @@ describeWith('chromium')('the settings', () => {
       )
     await chat.sendQuestion('A question of Pia')
     await chat.answered()
-    await page.waitForURL(/\/chat\/.+/)
+    await waitForAddress(page, /\/chat\/.+/)
     const conversation = page.url()
     const before = await readStored()
 
@@ -409,18 +410,18 @@ describeWith('chromium')('the settings', () => {
     const dialog = page.getByRole('alertdialog', { name: 'Sign out everywhere?' })
     await expectAccessible(page)
     await dialog.getByRole('button', { name: 'Sign out everywhere' }).click()
-    await page.waitForURL(/\/login$/)
+    await waitForAddress(page, /\/login$/)
 
     expect(await other.standing()).toBe('internal')
     await signIn(page, 'lore')
-    await page.waitForURL(/\/handshake$/)
+    await waitForAddress(page, /\/handshake$/)
   })
 
   test('signing out in one tab reloads the other tabs', async () => {
     await using person = await openSettings(svc, 'mila')
     const { page } = person
     await signOut(await page.context().newPage())
-    await page.waitForURL(/\/login\?redirectUri=/)
+    await waitForAddress(page, /\/login\?redirectUri=/)
   })
 
   test('a tab reloads when it is shown and somebody else has signed in', async () => {

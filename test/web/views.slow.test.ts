@@ -11,7 +11,7 @@ import { describeWith } from '../kit/parts/with-parts.ts'
 import { shareResource } from '../kit/share-resource.ts'
 import { showAdmin } from '../kit/web/admin.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
-import { makeKeys, PASSKEY, signIn, waitForSettings } from '../kit/web/pages.ts'
+import { makeKeys, PASSKEY, signIn, waitForAddress, waitForSettings } from '../kit/web/pages.ts'
 
 const wide = { width: 1280, height: 900 }
 const narrow = { width: 360, height: 740 }
@@ -111,7 +111,7 @@ async function judgeBeforeSignIn({ page, judge, t, forgive }: Views, account: st
   await signIn(page, account)
   await judge('the welcome')
   await page.getByRole('link', { name: t('page.register.submit') }).click()
-  await page.waitForURL(/handshake/)
+  await waitForAddress(page, /handshake/)
   await judge('the making of keys')
   await makeKeys(page)
   await judge('the recovery code')
@@ -342,7 +342,7 @@ describeWith('chromium')('the keyboard alone', () => {
     await keyboard.press('Tab')
     await keyboard.type(PASSWORD)
     await keyboard.press('Enter')
-    await page.waitForURL(/register/)
+    await waitForAddress(page, /register/)
     await tabTo(/^I agree/)
     await keyboard.press('Enter')
     await page.locator('#handshake [type=submit]').waitFor()
@@ -364,18 +364,18 @@ describeWith('chromium')('the keyboard alone', () => {
     await waitForSettings(page)
     await tabTo(/^Appearance$/)
     await keyboard.press('Enter')
-    await page.waitForURL(/appearance/)
+    await waitForAddress(page, /appearance/)
     await tabTo(/^Deutsch|^English/)
     await tabTo(/^Same as the system/)
     await keyboard.press('ArrowDown')
     await page.locator('html[data-scheme="light"]').waitFor()
     await chooseFromAccount(/^Sign out$/)
-    await page.waitForURL(/logout/)
+    await waitForAddress(page, /logout/)
     await page.locator('#logout').waitFor()
     await tabTo(/^Sign out$/)
     await tabTo(/^Sign out$/)
     await keyboard.press('Enter')
-    await page.waitForURL(/login/)
+    await waitForAddress(page, /login/)
   })
 })
 

@@ -1,5 +1,5 @@
 import type { BrowserContextOptions, Page } from 'playwright-core'
-import { expect } from 'vitest'
+import { expect, vi } from 'vitest'
 import * as web from '../../../facades/web/browser/crypto.ts'
 import { startApp, type TestApp } from '../app.ts'
 import { addAccount, openBrowser, PASSWORD } from '../browser.ts'
@@ -13,7 +13,18 @@ export async function signIn(page: Page, account = 'ada', password = PASSWORD): 
   await page.fill('[name=account]', account)
   await page.fill('[name=password]', password)
   await page.click('#login button')
-  await page.waitForURL(({ pathname }) => /^\/(register|handshake|chat|settings)/.test(pathname))
+  await waitForAddress(page, /^\w+:\/\/[^/]+\/(register|handshake|chat|settings)/)
+}
+
+/**
+ * Waits until a page has this address, and is loaded. `page.waitForURL` fails where a navigation is replaced by another
+ * one on its way.
+ */
+export async function waitForAddress(page: Page, address: RegExp | string): Promise<void> {
+  const isThere = () => (typeof address === 'string' ? page.url() === address : address.test(page.url()))
+  const check = () => expect(isThere(), `The page is at ${page.url()} instead of ${address}.`).toBe(true)
+  await vi.waitFor(check, { timeout: 60_000 })
+  await page.waitForLoadState()
 }
 
 /** Opens the menu of the person who is signed in. */
@@ -94,7 +105,7 @@ export async function registerByReference(svc: TestApp, account: string, passkey
 export async function signOut(page: Page): Promise<void> {
   await page.goto('/logout')
   await page.click('#logout button')
-  await page.waitForURL(/login/)
+  await waitForAddress(page, /login/)
 }
 
 /** A service with a person who has not signed in yet. */

@@ -1,5 +1,5 @@
 import { Outlet, useLocation } from '@tanstack/react-router'
-import { lazy, type ReactNode, Suspense, useState } from 'react'
+import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react'
 import { LiveConversations } from '../chat/live-conversations.ts'
 import { isSignedOut } from '../shared/api/client.ts'
 import { describeError, getRequestId } from '../shared/api/error-text.ts'
@@ -103,9 +103,18 @@ export function PageFailure({ error }: { error: unknown }) {
   )
 }
 
-/** Redirects to a page outside of the front end, which leads back here. */
+let isLeaving = false
+
+/**
+ * Redirects to a page outside of the front end, which leads back here. A failure can be shown several times, and a second
+ * redirect would abort the first.
+ */
 function Redirect({ to }: { to: string }) {
-  dropClosingGuards()
-  location.replace(`${to}?redirectUri=${encodeURIComponent(location.pathname + location.search)}`)
+  useEffect(() => {
+    if (isLeaving) return
+    isLeaving = true
+    dropClosingGuards()
+    location.replace(`${to}?redirectUri=${encodeURIComponent(location.pathname + location.search)}`)
+  }, [to])
   return null
 }
