@@ -1,9 +1,8 @@
 import { coalescedStatement, statement } from '../sql/statement.ts'
 import { isForGroups, type Limits, type ModelParameters, type ModelSettings, type Pricing } from './ai-model.ts'
 import type { ProviderSettings } from './ai-provider.ts'
-import type { ToolDefinition } from './ai-tool.ts'
+import { type CallableToolRow, callableTool, isCallable } from './ai-tool.sql.ts'
 import { catalogueVersion } from './catalogue-version.sql.ts'
-import { type CallableServerRow, callableServer } from './mcp-server.sql.ts'
 
 export interface CallableModelRow {
   /** Catalogue version of the cached model; null if it was read for this call. */
@@ -45,14 +44,6 @@ interface FurtherServerRow {
   apiKey: string | null
 }
 
-/** A tool that a model may call now. */
-interface CallableToolRow {
-  name: string
-  capability: string | null
-  /** The tool server and the tool's name there; null for a function of an extension. */
-  mcp: { name: string; definition: ToolDefinition; server: CallableServerRow } | null
-}
-
 /** SQL for further servers of a provider, their keys sealed. */
 const furtherServers = `to_json(array(
     select json_build_object('apiUrl', f.api_url, 'apiKey', f.api_key)
@@ -73,14 +64,11 @@ const columns = `${catalogueVersion}::float8 as catalogue, m.id, m.model_id as "
           p.provider_id as "providerId", p.adapter, p.api_url as "apiUrl", p.api_key as "apiKey",
           to_json(m.native_capabilities) as "nativeCapabilities", ${furtherServers}, to_json(m.fallback) as fallback, ${redirect}, to_json(m.groups) as groups, to_json(p.groups) as "providerGroups", p.settings as "providerSettings"`
 
-/** SQL for callable tools: server tools must equal their approved definition. */
+/** SQL for the tools that a model may call now. */
 const callableTools = `to_json(array(
-    select json_build_object('name', t.name, 'capability', coalesce(t.mapped_capability, t.capability),
-             'mcp', case when s.id is not null then json_build_object(
-               'name', t.mcp_name, 'definition', t.mcp_config, 'server', ${callableServer('s')}) end)
+    select ${callableTool('t', 's')}
       from ai_model_tools mt join ai_tools t on t.id = mt.tool_id left join mcp_servers s on s.id = t.server_id
-     where mt.model_id = m.id and t.active
-       and (t.tool_type = 'function' or (t.approved = t.mcp_config and s.status <> 'offline')) order by t.id))`
+     where mt.model_id = m.id and ${isCallable('t', 's')} order by t.id))`
 
 /** Values: the model's name in requests, the usage type, and the model type. */
 export const findCallableModel = coalescedStatement<CallableModelRow>(

@@ -1,5 +1,39 @@
-import { statement } from '../sql/statement.ts'
+import { coalescedStatement, statement } from '../sql/statement.ts'
 import type { ToolDefinition } from './ai-tool.ts'
+import { type CallableServerRow, callableServer } from './mcp-server.sql.ts'
+
+/** A tool that may be called now. */
+export interface CallableToolRow {
+  id: number
+  name: string
+  capability: string | null
+  /** The tool server and the tool's name there; null for a function of an extension. */
+  mcp: { name: string; definition: ToolDefinition; server: CallableServerRow } | null
+}
+
+/** SQL: a callable tool and its server as JSON. */
+export const callableTool = (t: string, s: string) => `json_build_object('id', ${t}.id, 'name', ${t}.name,
+    'capability', coalesce(${t}.mapped_capability, ${t}.capability),
+    'mcp', case when ${s}.id is not null then json_build_object(
+      'name', ${t}.mcp_name, 'definition', ${t}.approved, 'server', ${callableServer(s)}) end)`
+
+/** SQL: the tool is switched on; if it belongs to a server, it is as it was approved, and the server can be reached. */
+export const isCallable = (t: string, s: string) => `(${t}.active
+    and (${t}.tool_type = 'function' or (${t}.approved = ${t}.mcp_config and ${s}.status <> 'offline')))`
+
+/** All callable tools in the order of their names, which is the same in every database. */
+export const listCallableTools = coalescedStatement<{ tool: CallableToolRow }>(
+  'list-callable-tools',
+  `select ${callableTool('t', 's')} as tool from ai_tools t left join mcp_servers s on s.id = t.server_id
+    where ${isCallable('t', 's')} order by t.name collate "C" limit 10000`,
+)
+
+/** Values: the name of the tool. */
+export const findCallableTool = coalescedStatement<{ tool: CallableToolRow }>(
+  'find-callable-tool',
+  `select ${callableTool('t', 's')} as tool from ai_tools t left join mcp_servers s on s.id = t.server_id
+    where t.name = $1 and ${isCallable('t', 's')}`,
+)
 
 export interface ServerTool {
   name: string

@@ -44,7 +44,8 @@ export async function startCall(
   underWay.use(beginAiCall(ctx))
   const uniqueRequest = { ...callerRequest, messages: [...withUniqueCallIds(callerRequest.messages)] }
   return await prepareCall(ctx, async (find, countRequest) => {
-    const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation, approvalMode })
+    const surface = roomId === undefined ? 'chat' : 'room'
+    const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation, approvalMode, surface })
     const prepared = await prepareRequest(ctx, uniqueRequest, { find, mapIssue, roomId, approvalMode })
     await countRequest()
     using memory = new DisposableStack()

@@ -4,8 +4,9 @@ import { LRUCache } from 'lru-cache'
 import { toObjectSchema } from '../../routers/ports/ai/json-schema.ts'
 import type { ServerConfig } from '../../routers/ports/ai/mcp-server-config.ts'
 import {
+  type ContentPart,
   type ListedTool,
-  ToolFailure,
+  type ServedResult,
   type ToolListing,
   type ToolServer,
   type ToolServerCall,
@@ -80,10 +81,10 @@ export class ConnectedToolServers implements ToolServers {
     return this.#withClient({ ...server, protocolVersion: null }, { total: LISTING_MS, signal }, readListing)
   }
 
-  call(server: ToolServer, { name, input, person }: ToolServerCall, signal: AbortSignal): Promise<unknown> {
+  call(server: ToolServer, { name, input, person }: ToolServerCall, signal: AbortSignal): Promise<ServedResult> {
     const limits = { total: server.timeouts.read ?? this.#timeout, signal, person }
     return this.#withClient(server, limits, async (client, signal) =>
-      toModelResult(await client.callTool({ name, arguments: input, options: { signal } }), this.#maxResult),
+      toServedResult(await client.callTool({ name, arguments: input, options: { signal } })),
     )
   }
 
@@ -172,39 +173,23 @@ function buildHeaders(vault: Vault, { apiKey, additionalConfig }: ToolServer): R
   }
 }
 
-interface Part {
-  type: string
-  text?: unknown
-  data?: unknown
-  mimeType?: unknown
-  uri?: unknown
-  resource?: { text?: unknown; blob?: unknown; mimeType?: unknown }
-}
-
-/**
- * Returns the texts of a result, or its structured content if it has none; wrapped in a `ToolFailure` if the tool
- * failed. Throws if it is too large.
- */
-function toModelResult(result: CallToolResult, maxBytes: number): unknown {
+function toServedResult(result: CallToolResult): ServedResult {
   const { content, structuredContent, isError } = result as {
-    content?: Part[]
+    content?: ContentPart[]
     structuredContent?: unknown
     isError?: boolean
   }
-  const texts = (content ?? []).map(toText)
-  const value = texts.length > 0 ? texts.join('\n') : (structuredContent ?? null)
-  const bytes = Buffer.byteLength(JSON.stringify(value) ?? '')
-  if (bytes > maxBytes) throw new ToolServerError(`its result is ${bytes} bytes, of which ${maxBytes} are taken`)
-  return isError ? new ToolFailure(value) : value
+  return {
+    content: (content ?? []).map(toContentPart),
+    ...(structuredContent !== undefined && { structuredContent: removeTagsDeep(structuredContent) }),
+    isError: isError === true,
+  }
 }
 
-function toText({ type, text, data, mimeType, uri, resource }: Part): string {
-  if (typeof text === 'string') return text
-  if (typeof resource?.text === 'string') return resource.text
-  if (typeof uri === 'string') return uri
-  const content = typeof data === 'string' ? data : resource?.blob
-  const bytes = typeof content === 'string' ? Buffer.byteLength(content, 'base64') : 0
-  return `[${type} of type ${String(mimeType ?? resource?.mimeType ?? 'unknown').slice(0, 80)}, ${bytes} bytes, not shown]`
+function toContentPart({ _meta, icons: _, ...part }: ContentPart): ContentPart {
+  const { resource } = part as { resource?: Record<string, unknown> }
+  const { _meta: _more, ...inner } = resource ?? {}
+  return removeTagsDeep(resource ? { ...part, resource: inner } : part) as ContentPart
 }
 
 /** Limits for one server. */
@@ -286,13 +271,17 @@ const isCapabilityKey = (capability: string) => /^[\w-]{1,80}$/.test(capability)
 /** Removes control, format and tag characters, which a model would read although a person cannot see them. */
 const removeInvisible = (text: string) => text.replace(/[^\P{C}\n\t]|[\u{e0000}-\u{e0fff}]/gu, '').toWellFormed()
 
-function removeInvisibleDeep(value: unknown): unknown {
-  if (typeof value === 'string') return removeInvisible(value)
-  if (Array.isArray(value)) return value.map(removeInvisibleDeep)
+const removeInvisibleDeep = (value: unknown) => mapTexts(value, removeInvisible)
+
+/** Removes tag characters, which only a model reads. Others stay, as results may quote any text. */
+const removeTagsDeep = (value: unknown) => mapTexts(value, (text) => text.replace(/[\u{e0000}-\u{e0fff}]/gu, ''))
+
+/** Replaces each text of a value, names of members as well. */
+function mapTexts(value: unknown, replace: (text: string) => string): unknown {
+  if (typeof value === 'string') return replace(value)
+  if (Array.isArray(value)) return value.map((one) => mapTexts(one, replace))
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [removeInvisible(name), removeInvisibleDeep(member)]),
-  )
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [replace(name), mapTexts(member, replace)]))
 }
 
 function measureDepth(value: unknown, limit = MAX_DEPTH + 1): number {

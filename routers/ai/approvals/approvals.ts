@@ -11,7 +11,7 @@ import { ToolResultStore } from './tool-results.ts'
 const MAX_PENDING_QUESTIONS = 100
 
 /** A call of a tool that needs the person's approval. */
-interface GuardedCall extends Omit<ApprovalPart, 'type' | 'id'> {
+export interface ApprovableCall extends Omit<ApprovalPart, 'type' | 'id'> {
   /** Hash of the tool's server and definition. */
   hash: string
 }
@@ -33,7 +33,7 @@ class PendingQuestions {
   }
 
   /** Stores a question and returns its id, or undefined if the person has too many pending questions. */
-  async create(call: GuardedCall): Promise<string | undefined> {
+  async create(call: ApprovableCall): Promise<string | undefined> {
     const { kv } = this.#services.stores
     const { limiter } = this.#services.limits
     const { remaining } = await limiter.consume(this.#countKey, MAX_PENDING_QUESTIONS, this.#lifetimeSeconds)
@@ -49,7 +49,7 @@ class PendingQuestions {
    */
   async claim(
     id: string,
-    call: GuardedCall,
+    call: ApprovableCall,
     announce: (id: string) => Promise<void>,
   ): Promise<'first' | 'repeated' | undefined> {
     const { kv } = this.#services.stores
@@ -106,7 +106,7 @@ class PendingQuestions {
 }
 
 /** Hashes everything that the person was shown. */
-const hashCall = ({ tool, hash, input }: GuardedCall): string =>
+const hashCall = ({ tool, hash, input }: ApprovableCall): string =>
   createHash('sha256')
     .update(JSON.stringify([tool, hash, JSON.stringify(input)]))
     .digest('hex')
@@ -122,6 +122,8 @@ export type ApprovalMode = 'inline' | 'deferred' | undefined
 
 interface ApprovalScope extends Omit<ConversationScope, 'credential'> {
   approvalMode: ApprovalMode
+  /** Where the answer is given. */
+  surface?: 'chat' | 'room'
 }
 
 /** Approvals of tool calls within one answer. */
@@ -131,7 +133,8 @@ export class Approvals {
   readonly #conversation: ConversationApprovals
   readonly #pending: PendingQuestions
   readonly #toolResults: ToolResultStore
-  readonly person: number
+  readonly #person: number
+  readonly surface: 'chat' | 'room'
   /** Calls that the person approved in this request. */
   readonly approvedCalls = new ApprovedCalls(this)
   readonly #answersByTool = new Map<string, boolean>()
@@ -144,18 +147,23 @@ export class Approvals {
   /** True if some tool of the model needs an approval. */
   needsApproval = false
 
-  constructor(ctx: Context, { approvalMode, ...scope }: ApprovalScope) {
+  constructor(ctx: Context, { approvalMode, surface = 'chat', ...scope }: ApprovalScope) {
     const requester = { person: scope.person, credential: findCredential(ctx) }
     this.#ctx = ctx
     this.#approvalMode = approvalMode
     this.#conversation = new ConversationApprovals(ctx.services, { ...scope, ...requester })
     this.#pending = new PendingQuestions(ctx.services, requester)
     this.#toolResults = new ToolResultStore(ctx.services, scope.person)
-    this.person = scope.person
+    this.surface = surface
+    this.#person = scope.person
   }
 
   /** Runs an approved call once and returns its result. Returns undefined if the question was not about this call. */
-  async runOnce(call: GuardedCall, questionId: string, { run, signal }: SingleRun): Promise<ToolOutcome | undefined> {
+  async runOnce(
+    call: ApprovableCall,
+    questionId: string,
+    { run, signal }: SingleRun,
+  ): Promise<ToolOutcome | undefined> {
     if (this.#approvalMode !== 'deferred') return undefined
     const state = await this.#pending.claim(questionId, call, this.#toolResults.announce)
     if (state !== 'first') return state && this.#toolResults.waitForOutcome(questionId, signal)
@@ -167,7 +175,7 @@ export class Approvals {
    * Creates the question that ends the answer. Returns undefined if none is needed or possible; running the tool then
    * decides.
    */
-  async createQuestion(call: GuardedCall): Promise<ApprovalPart | undefined> {
+  async createQuestion(call: ApprovableCall): Promise<ApprovalPart | undefined> {
     if (this.#approvalMode !== 'deferred' || (await this.#conversation.has(call))) return undefined
     const id = await this.#pending.create(call)
     return id === undefined ? undefined : { type: 'approval', id, ...toPublicCall(call) }
@@ -179,7 +187,7 @@ export class Approvals {
   }
 
   /** Waits for the person's answer. Returns the reason why the tool must not run, or undefined if it may. */
-  async findRefusal(call: GuardedCall, signal: AbortSignal): Promise<string | undefined> {
+  async findRefusal(call: ApprovableCall, signal: AbortSignal): Promise<string | undefined> {
     const grantedIndex = this.#grantedCalls.indexOf(serializeCall(call))
     if (grantedIndex >= 0) return void this.#grantedCalls.splice(grantedIndex, 1)
     if (await this.#conversation.has(call)) return undefined
@@ -191,12 +199,12 @@ export class Approvals {
     return isAllowed ? undefined : 'The person does not allow this call.'
   }
 
-  async #askPerson(call: GuardedCall, signal: AbortSignal): Promise<boolean | undefined> {
+  async #askPerson(call: ApprovableCall, signal: AbortSignal): Promise<boolean | undefined> {
     const { settings } = this.#ctx.services
     const { kv } = this.#ctx.services.stores
     const { notifier } = this.#ctx.services.changes
     const id = randomUUID()
-    const [question, answer] = [buildQuestionKey(this.person, id), buildAnswerKey(this.person, id)]
+    const [question, answer] = [buildQuestionKey(this.#person, id), buildAnswerKey(this.#person, id)]
     await kv.set(question, '1', settings.tools.approvalTimeout)
     this.#unsentQuestions.push({ type: 'approval', id, ...toPublicCall(call) })
     this.#questionArrived.resolve()
@@ -215,7 +223,7 @@ export class Approvals {
     }
   }
 
-  async #applyAnswer(call: GuardedCall, { allow, remember }: ApprovalAnswer): Promise<boolean> {
+  async #applyAnswer(call: ApprovableCall, { allow, remember }: ApprovalAnswer): Promise<boolean> {
     if (remember) {
       this.#answersByTool.set(call.tool, allow)
       this.#ctx.services.changes.notifier.notify(this.#answerEvent)
@@ -249,6 +257,6 @@ export class Approvals {
   }
 }
 
-const toPublicCall = ({ hash: _, ...call }: GuardedCall) => call
+const toPublicCall = ({ hash: _, ...call }: ApprovableCall) => call
 
-const serializeCall = ({ tool, hash, input }: GuardedCall) => JSON.stringify([tool, hash, input])
+const serializeCall = ({ tool, hash, input }: ApprovableCall) => JSON.stringify([tool, hash, input])

@@ -7,7 +7,8 @@ import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import { about, adminSession, router, sensitiveAdmin } from '../../core/trpc.ts'
-import { ToolFailure, ToolServerError } from '../../ports/ai/tool-servers.ts'
+import { toModelResult } from '../../ports/ai/model-result.ts'
+import { ToolServerError } from '../../ports/ai/tool-servers.ts'
 import { checkServers, syncToolServers } from './tool-discovery.ts'
 
 const toolVersion = z.strictObject({ name: z.string().max(120), hash: z.string().max(64) })
@@ -87,7 +88,7 @@ async function tryTool(ctx: Context, { name, hash, input }: TrialInput): Promise
   const person = ctx.caller.type === 'user' ? ctx.caller.person.id : 0
   try {
     const result = await ctx.services.ai.toolServers.call(server, { name: tool.mcpName, input, person }, ctx.signal())
-    return result instanceof ToolFailure ? toTrial(result.error, true) : toTrial(result, false)
+    return toTrial(toModelResult(result), result.isError)
   } catch (error) {
     if (!(error instanceof ToolServerError)) throw error
     return toTrial(error.message, true)

@@ -22,18 +22,29 @@ export interface ToolServerCall {
   /** The server's own name for it. */
   name: string
   input: Record<string, unknown>
-  /** The person who asked the model; servers do not get it. */
+  /** The person for whom it is called; servers do not get it. */
   person: number
+}
+
+/** A part of a result: a text, a picture, a sound, a link or a resource, in the members of the protocol. */
+export interface ContentPart {
+  type: string
+  [member: string]: unknown
+}
+
+/** The result of a call as the server gave it, but without icons, `_meta` and hidden characters. */
+export interface ServedResult {
+  content: readonly ContentPart[]
+  structuredContent?: unknown
+  isError: boolean
 }
 
 /** MCP servers. Their responses have size limits; errors are reported in our words, without theirs. */
 export interface ToolServers {
   /** Throws `ToolServerError`. */
   listTools(server: ToolServer, signal?: AbortSignal): Promise<ToolListing>
-  /**
-   * Returns the result for the model, or a `ToolFailure`. Throws `ToolServerError`; an abort is reported to the server.
-   */
-  call(server: ToolServer, call: ToolServerCall, signal: AbortSignal): Promise<unknown>
+  /** Throws `ToolServerError`; an abort is reported to the server. */
+  call(server: ToolServer, call: ToolServerCall, signal: AbortSignal): Promise<ServedResult>
 }
 
 /** An error for the model. It is a class, because results may have a member `error`. */

@@ -1,0 +1,87 @@
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import { type CallableToolRow, findCallableTool, listCallableTools } from '../../../entities/catalogue/ai-tool.sql.ts'
+import type { DeepReadonly } from '../../../entities/sql/read-only.ts'
+import type { Context } from '../../core/context.ts'
+import { toJsonSchema, toObjectSchema } from '../../ports/ai/json-schema.ts'
+import type { FunctionTool, JsonSchema } from '../../ports/ai/tools.ts'
+import type { ChatContext } from '../chat-context.ts'
+
+type ToolRow = DeepReadonly<CallableToolRow>
+
+/** A tool that a person may call now, as it was approved. */
+export interface CallableTool {
+  id: number
+  /** The unique name by which models and programs call it. */
+  name: string
+  description: string
+  /** The JSON schema of its arguments. */
+  inputSchema: JsonSchema
+  /** The same schema, with which arguments are checked; it is built when it is first used. */
+  input: z.ZodType
+  /** Where its calls go: a tool of a tool server, or a function of an extension. */
+  target: { server: NonNullable<ToolRow['mcp']> } | { function: FunctionTool }
+  /** True if the person must approve each call. */
+  needsApproval: boolean
+}
+
+/** Returns the tools that the caller may call, in the order of their names. */
+export async function listToolsForCaller(ctx: ChatContext): Promise<CallableTool[]> {
+  const rows = await ctx.services.sql(listCallableTools)
+  return rows.flatMap(({ tool }) => toCallableTool(ctx, tool) ?? [])
+}
+
+/** Finds a tool that the caller may call. One that is closed to the caller counts as missing. */
+export async function findToolForCaller(ctx: ChatContext, name: string): Promise<CallableTool | undefined> {
+  const [row] = await ctx.services.sql(findCallableTool, [name])
+  return row && toCallableTool(ctx, row.tool)
+}
+
+/** Returns undefined for a function whose extension is not loaded. */
+export function toCallableTool({ services }: Context, { id, name, mcp }: ToolRow): CallableTool | undefined {
+  if (mcp) {
+    const { description, inputSchema } = mcp.definition
+    const input = findObjectSchema(inputSchema as Record<string, unknown>)
+    const needsApproval = mcp.server.requireApproval !== 'never'
+    return { id, name, description, inputSchema, input, target: { server: mcp }, needsApproval }
+  }
+  const tool = services.process.extensions.tools.get(name)
+  if (!tool) return undefined
+  const { description, input } = tool
+  return {
+    id,
+    name,
+    description,
+    input,
+    get inputSchema() {
+      return toJsonSchema(tool)
+    },
+    target: { function: tool },
+    needsApproval: false,
+  }
+}
+
+/** The label of the tool's server; empty for a function of an extension. */
+export const getServerLabel = ({ target }: CallableTool): string =>
+  'server' in target ? target.server.server.label : ''
+
+/** Hash of the tool's server and definition, so that an approval ends with a change of either. */
+export function hashDefinition({ target, name: own }: CallableTool): string {
+  if (!('server' in target)) return own
+  const { name, definition, server } = target.server
+  return createHash('sha256')
+    .update(JSON.stringify([server.id, server.url, name, definition]))
+    .digest('hex')
+}
+
+/** Building takes longer than a check, and the rows of a model are kept for many calls. */
+const schemaCache = new WeakMap<object, z.ZodType>()
+
+/** Builds the schema lazily, because most calls use no tool. */
+function findObjectSchema(schema: Record<string, unknown>): z.ZodType {
+  const cached = schemaCache.get(schema)
+  if (cached) return cached
+  const input = z.lazy(() => toObjectSchema(schema))
+  schemaCache.set(schema, input)
+  return input
+}
