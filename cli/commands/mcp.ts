@@ -51,6 +51,8 @@ export const mcpCommand = (context: CommandContext) =>
       list: listServersCommand(context),
       tools: listToolsCommand(context),
       approve: approveCommand(context),
+      access: serverAccessCommand(context),
+      groups: toolGroupsCommand(context),
     },
   })
 
@@ -104,6 +106,8 @@ export const listServersCommand = (context: CommandContext) =>
         tools: server.tools,
         active: server.active,
         asks: requireApproval,
+        groups: server.groups,
+        programs: server.gateway,
       }))
       context.print({ record, text: formatTable(rows, none) })
     },
@@ -115,11 +119,12 @@ export const listToolsCommand = (context: CommandContext) =>
     args: { json },
     async run() {
       const record = await context.open(({ host }) => host.mcp.tools())
-      const rows = record.map(({ name, server, active, isApproved }) => ({
+      const rows = record.map(({ name, server, active, isApproved, groups }) => ({
         name,
         server,
         active,
         approved: isApproved,
+        groups,
       }))
       context.print({ record, text: formatTable(rows, 'There are no tools. `svc mcp sync` asks the servers.') })
     },
@@ -151,6 +156,58 @@ const approveCommand = (context: CommandContext) =>
       context.print({ record: { approved }, text })
     },
   })
+
+const serverAccessCommand = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Set the groups that may call the tools of a server, and whether their own programs may.' },
+    args: {
+      name: { type: 'positional', description: 'The label of the server.', required: true },
+      groups: { type: 'string', description: 'All groups, separated by commas; everybody if empty. Kept if absent.' },
+      programs: { type: 'string', description: '`yes` or `no`. Kept if absent.' },
+      json,
+    },
+    async run({ args: { name, groups, programs } }) {
+      const change = { ...(groups !== undefined && { groups: splitGroups(groups) }), ...readPrograms(programs) }
+      const servers = await context.open(({ host }) => host.mcp.servers())
+      const [server, other] = servers.filter(({ label }) => label === name)
+      if (!server) throw new UsageError(`There is no server ${name}.`)
+      if (other) throw new UsageError(`There are several servers ${name}. Change them in the browser.`)
+      await context.open(({ host }) => host.mcpServers.update({ id: String(server.id), ...change }))
+      const record = { server: name, groups: server.groups, gateway: server.gateway, ...change }
+      const programsToo = record.gateway ? 'also' : 'but not'
+      const who = describeGroups(record.groups)
+      context.print({ record, text: `${who} may call the tools of ${name}, ${programsToo} with their own programs.` })
+    },
+  })
+
+const toolGroupsCommand = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Set the groups that may call a tool.' },
+    args: {
+      name: { type: 'positional', description: 'The name of the tool.', required: true },
+      groups: { type: 'string', description: 'All groups, separated by commas; everybody if empty.', required: true },
+      json,
+    },
+    async run({ args: { name, groups: list } }) {
+      const groups = splitGroups(list)
+      const tools = await context.open(({ host }) => host.mcp.tools())
+      const tool = tools.find((one) => one.name === name)
+      if (!tool) throw new UsageError(`There is no tool ${name}.`)
+      await context.open(({ host }) => host.aiTools.update({ id: String(tool.id), groups }))
+      context.print({ record: { tool: name, groups }, text: `${describeGroups(groups)} may call ${name}.` })
+    },
+  })
+
+const splitGroups = (list: string) => list.split(',').filter((group) => group.trim() !== '')
+
+const describeGroups = (groups: readonly string[]) =>
+  groups.length > 0 ? `People in ${groups.join(', ')}` : 'Everybody'
+
+function readPrograms(programs: string | undefined): { gateway?: boolean } {
+  if (programs === undefined) return {}
+  if (programs !== 'yes' && programs !== 'no') throw new UsageError('--programs must be yes or no.')
+  return { gateway: programs === 'yes' }
+}
 
 function describeApprovals(approved: readonly string[], selected: readonly { name: string }[]): string {
   const left = selected.map(({ name }) => name).filter((name) => !approved.includes(name))

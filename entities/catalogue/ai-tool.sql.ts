@@ -7,13 +7,15 @@ export interface CallableToolRow {
   id: number
   name: string
   capability: string | null
+  /** Groups that may call it, if its server allows them, too; everybody if empty. */
+  groups: string[]
   /** The tool server and the tool's name there; null for a function of an extension. */
   mcp: { name: string; definition: ToolDefinition; server: CallableServerRow } | null
 }
 
 /** SQL: a callable tool and its server as JSON. */
 export const callableTool = (t: string, s: string) => `json_build_object('id', ${t}.id, 'name', ${t}.name,
-    'capability', coalesce(${t}.mapped_capability, ${t}.capability),
+    'capability', coalesce(${t}.mapped_capability, ${t}.capability), 'groups', ${t}.groups,
     'mcp', case when ${s}.id is not null then json_build_object(
       'name', ${t}.mcp_name, 'definition', ${t}.approved, 'server', ${callableServer(s)}) end)`
 
@@ -36,11 +38,14 @@ export const findCallableTool = coalescedStatement<{ tool: CallableToolRow }>(
 )
 
 export interface ServerTool {
+  id: number
   name: string
   server: string
   /** The server's own name for it. */
   mcpName: string
   active: boolean
+  /** Groups that may call it; everybody if empty. */
+  groups: string[]
   /** True if its definition equals the approved one. */
   isApproved: boolean
   definition: ToolDefinition
@@ -53,7 +58,7 @@ export interface ServerTool {
 /** All tools of tool servers. */
 export const listServerTools = statement<ServerTool>(
   'list-server-tools',
-  `select t.name, s.server_label as server, t.mcp_name as "mcpName", t.active, t.mcp_config as definition,
+  `select t.id, to_json(t.groups) as groups, t.name, s.server_label as server, t.mcp_name as "mcpName", t.active, t.mcp_config as definition,
           t.approved is not distinct from t.mcp_config as "isApproved", t.approved, md5(t.mcp_config::text) as hash
      from ai_tools t join mcp_servers s on s.id = t.server_id
     where t.mcp_config is not null order by s.id, t.id`,

@@ -1,8 +1,8 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { id, timestamps } from '../sql/columns.ts'
 import { everyRowForAdmins } from '../sql/scope.ts'
-import { AiModel } from './ai-model.ts'
-import { McpServer } from './mcp-server.ts'
+import { AiModel, allowedToGroups } from './ai-model.ts'
+import { McpServer, visibleServers } from './mcp-server.ts'
 
 export const toolTypes = ['function', 'mcp'] as const
 
@@ -36,9 +36,15 @@ export const AiTool = defineEntity({
     /** Set by an administrator to override the declared value. */
     mappedCapability: p.string().length(80).nullable(),
     active: p.boolean().default(true),
+    /** Groups that may call it, if its server allows them, too; everybody if empty. */
+    groups: p.array().defaultRaw(`'{}'`),
     models: () => p.manyToMany(AiModel).mappedBy('tools'),
   },
 })
 export type AiTool = InferEntity<typeof AiTool>
 
-export const visibleTools = everyRowForAdmins((tool) => `${tool}.active`)
+/** Active tools that the caller's groups may call. */
+export const visibleTools = everyRowForAdmins(
+  (tool, sql) => `${tool}.active and ${allowedToGroups(tool, sql)}
+    and (${tool}.server_id is null or ${sql.exists('mcp_servers', (s) => `${s}.id = ${tool}.server_id and ${visibleServers(s, sql)}`)})`,
+)

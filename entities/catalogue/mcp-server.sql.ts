@@ -2,7 +2,8 @@ import { statement } from '../sql/statement.ts'
 import type { McpServer } from './mcp-server.ts'
 
 /** A tool server with everything that a call needs. */
-export interface CallableServerRow extends Pick<McpServer, 'id' | 'url' | 'transport' | 'requireApproval'> {
+export interface CallableServerRow
+  extends Pick<McpServer, 'id' | 'url' | 'transport' | 'requireApproval' | 'groups' | 'gateway'> {
   label: string
   /** The last negotiated protocol version; null before the first contact. */
   protocolVersion: string | null
@@ -16,6 +17,7 @@ export interface CallableServerRow extends Pick<McpServer, 'id' | 'url' | 'trans
 /** Selects a tool server as JSON. */
 export const callableServer = (s: string) => `json_build_object('id', ${s}.id, 'label', ${s}.server_label,
     'url', ${s}.url, 'transport', ${s}.transport, 'requireApproval', ${s}.require_approval,
+    'groups', ${s}.groups, 'gateway', ${s}.gateway,
     'protocolVersion', ${s}.protocol_version, 'apiKey', ${s}.api_key, 'additionalConfig', ${s}.additional_config,
     'timeouts', ${s}.timeouts)`
 
@@ -24,7 +26,11 @@ export const listToolServers = statement<{ server: CallableServerRow }>(
   `select ${callableServer('s')} as server from mcp_servers s order by s.id`,
 )
 
-export interface ServerSummary extends Pick<McpServer, 'url' | 'transport' | 'requireApproval' | 'status' | 'version'> {
+export interface ServerSummary
+  extends Pick<
+    McpServer,
+    'id' | 'url' | 'transport' | 'requireApproval' | 'groups' | 'gateway' | 'status' | 'version'
+  > {
   label: string
   protocolVersion: string | null
   /** Numbers of its tools, and of those that models may call. */
@@ -34,7 +40,7 @@ export interface ServerSummary extends Pick<McpServer, 'url' | 'transport' | 're
 
 export const listServers = statement<ServerSummary>(
   'list-servers',
-  `select s.server_label as label, s.transport, s.url, s.status, s.version, s.protocol_version as "protocolVersion",
+  `select s.id, to_json(s.groups) as groups, s.gateway, s.server_label as label, s.transport, s.url, s.status, s.version, s.protocol_version as "protocolVersion",
           s.require_approval as "requireApproval", count(t.id)::int as tools,
           (count(t.id) filter (where t.active and t.approved = t.mcp_config))::int as active
      from mcp_servers s left join ai_tools t on t.server_id = s.id group by s.id order by s.id`,

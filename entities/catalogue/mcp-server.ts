@@ -1,5 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { availabilities, id, timestamps } from '../sql/columns.ts'
+import { everyRowForAdmins } from '../sql/scope.ts'
+import { allowedToGroups } from './ai-model.ts'
 import { AiTool } from './ai-tool.ts'
 
 export const mcpTransports = ['sse', 'http', 'stdio'] as const
@@ -21,6 +23,10 @@ export const McpServer = defineEntity({
     version: p.string().length(80).nullable(),
     protocolVersion: p.string().length(40).nullable(),
     requireApproval: p.enum(approvals).default('never'),
+    /** Groups that may call its tools; everybody if empty. */
+    groups: p.array().defaultRaw(`'{}'`),
+    /** True if programs of people may call its tools, not only models. */
+    gateway: p.boolean().default(true),
     /** Sealed with the application key, like the additional configuration. */
     apiKey: p.text().nullable().hidden(),
     additionalConfig: p.text().nullable().hidden(),
@@ -33,3 +39,6 @@ export const McpServer = defineEntity({
   },
 })
 export type McpServer = InferEntity<typeof McpServer>
+
+/** Servers whose tools the caller's groups may call. */
+export const visibleServers = everyRowForAdmins((server, sql) => allowedToGroups(server, sql))

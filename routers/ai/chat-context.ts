@@ -4,6 +4,7 @@ import { consumeRateLimit } from '../core/load/rate-limit.ts'
 import type { FindModel } from '../ports/ai/callable-models.ts'
 import type { CallableModel } from '../ports/ai/models.ts'
 import { listUsableGroups } from '../verbs/viewer.ts'
+import { isForGroups, isToolForGroups } from './tools/tool-groups.ts'
 
 /** Context of a user's request to a model. */
 export type ChatContext = Context & { caller: Extract<Caller, { type: 'user' }> }
@@ -38,7 +39,10 @@ export function beginAiCall({ caller, services, notes }: ChatContext): Disposabl
   }
 }
 
-/** Finds a model that the caller may use. A model for other groups counts as missing. */
+/**
+ * Finds a model that the caller may use, with the tools that the caller may call. A model for other groups counts as
+ * missing.
+ */
 export async function findUsableModel(
   { caller, usage, services }: ChatContext,
   name: string,
@@ -47,9 +51,7 @@ export async function findUsableModel(
 ): Promise<CallableModel | undefined> {
   const model = await find(name, usage, modelType)
   const groups = listUsableGroups(caller)
-  const isInGroups = (allowed: readonly string[]) =>
-    allowed.length === 0 || allowed.some((group) => groups?.includes(group))
-  return model && (groups === null || (isInGroups(model.groups) && isInGroups(model.providerGroups)))
-    ? model
-    : undefined
+  if (!model || !isForGroups(model.groups, groups) || !isForGroups(model.providerGroups, groups)) return undefined
+  const tools = model.tools.filter((tool) => isToolForGroups(tool, groups))
+  return tools.length < model.tools.length ? { ...model, tools } : model
 }

@@ -24,6 +24,8 @@ test('a call that runs while its server is changed gets its result', async () =>
     url: server.url,
     transport: 'http',
     requireApproval: 'never',
+    groups: [],
+    gateway: true,
     protocolVersion: null,
     timeouts: {},
     apiKey: null,

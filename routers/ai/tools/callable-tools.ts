@@ -5,7 +5,9 @@ import type { DeepReadonly } from '../../../entities/sql/read-only.ts'
 import type { Context } from '../../core/context.ts'
 import { toJsonSchema, toObjectSchema } from '../../ports/ai/json-schema.ts'
 import type { FunctionTool, JsonSchema } from '../../ports/ai/tools.ts'
+import { listUsableGroups } from '../../verbs/viewer.ts'
 import type { ChatContext } from '../chat-context.ts'
+import { isToolForGroups } from './tool-groups.ts'
 
 type ToolRow = DeepReadonly<CallableToolRow>
 
@@ -25,16 +27,21 @@ export interface CallableTool {
   needsApproval: boolean
 }
 
-/** Returns the tools that the caller may call, in the order of their names. */
+/** Returns the tools that programs of the caller may call, in the order of their names. */
 export async function listToolsForCaller(ctx: ChatContext): Promise<CallableTool[]> {
   const rows = await ctx.services.sql(listCallableTools)
-  return rows.flatMap(({ tool }) => toCallableTool(ctx, tool) ?? [])
+  return rows.flatMap(({ tool }) => toToolOfPrograms(ctx, tool) ?? [])
 }
 
-/** Finds a tool that the caller may call. One that is closed to the caller counts as missing. */
+/** Finds a tool that programs of the caller may call. One that is closed to the caller counts as missing. */
 export async function findToolForCaller(ctx: ChatContext, name: string): Promise<CallableTool | undefined> {
   const [row] = await ctx.services.sql(findCallableTool, [name])
-  return row && toCallableTool(ctx, row.tool)
+  return row && toToolOfPrograms(ctx, row.tool)
+}
+
+function toToolOfPrograms(ctx: ChatContext, tool: ToolRow): CallableTool | undefined {
+  const isOpen = (tool.mcp?.server.gateway ?? true) && isToolForGroups(tool, listUsableGroups(ctx.caller))
+  return isOpen ? toCallableTool(ctx, tool) : undefined
 }
 
 /** Returns undefined for a function whose extension is not loaded. */

@@ -23,6 +23,7 @@ import { defineReads } from '../../verbs/read.ts'
 import { defineRelationshipWrites } from '../../verbs/relationship.ts'
 import { administrator, updateRow, type WrittenRow } from '../../verbs/write.ts'
 import { buildUpdateInput, type RowChange } from '../../verbs/write-inputs.ts'
+import { groupList } from '../schemas.ts'
 
 const capability = z.string().trim().min(1).max(80).nullable()
 
@@ -77,6 +78,12 @@ export const aiTools = defineResource({
     }),
     status: attribute(z.enum(availabilities).describe('True if the tool can be reached.'), { sql: statusColumn }),
     active: attribute(z.boolean().describe(aboutActive), { write: 'update', only: 'admin' }),
+    groups: attribute(
+      groupList.describe(
+        'The groups whose people may call the tool, if its server allows it, too. If empty, everybody may. Only these people and administrators see it.',
+      ),
+      { write: 'update', sensitive: true, only: 'admin' },
+    ),
     mcpName: attribute(z.string().nullable().describe('The name of the tool at its tool server.'), {
       only: 'admin',
     }),

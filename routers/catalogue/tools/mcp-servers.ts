@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { AiTool } from '../../../entities/catalogue/ai-tool.ts'
-import { McpServer, mcpTransports, serverApprovals } from '../../../entities/catalogue/mcp-server.ts'
+import { McpServer, mcpTransports, serverApprovals, visibleServers } from '../../../entities/catalogue/mcp-server.ts'
 import { availabilities } from '../../../entities/sql/columns.ts'
-import { everyRow } from '../../../entities/sql/scope.ts'
 import { router } from '../../core/trpc.ts'
 import { timeLimitMs } from '../../ports/duration.ts'
 import { SERVER_CONFIG, SERVER_KEY } from '../../ports/vault.ts'
@@ -10,7 +9,7 @@ import { secureAddress } from '../../ports/web-address.ts'
 import { attribute, cataloguePage, defineResource, many, sortedTimestamps } from '../../resource/declare.ts'
 import { defineReads } from '../../verbs/read.ts'
 import { defineWrites, type WrittenRow } from '../../verbs/write.ts'
-import { text } from '../schemas.ts'
+import { groupList, text } from '../schemas.ts'
 import { createSecretCheck, secret, secretText } from '../secrets.ts'
 
 // Unique columns are indexed, and index entries have a maximum size.
@@ -32,7 +31,7 @@ export const mcpServers = defineResource({
   about: 'The servers that offer tools over the Model Context Protocol.',
   entity: McpServer,
   coalesced: true,
-  scope: everyRow,
+  scope: visibleServers,
   streams: 'all',
   attributes: {
     serverLabel: attribute(text(120).describe('The name that people see.'), { write: true, sort: true }),
@@ -48,6 +47,16 @@ export const mcpServers = defineResource({
       only: 'admin',
     }),
     requireApproval: attribute(approval, { write: true, default: 'never' }),
+    groups: attribute(
+      groupList.describe(
+        'The groups whose people may call the tools of the server, if the tools allow it, too. If empty, everybody may. Only these people and administrators see them.',
+      ),
+      { write: true, sensitive: true, default: [], only: 'admin' },
+    ),
+    gateway: attribute(
+      z.boolean().describe("True if people's own programs may call the tools of the server, and not only models."),
+      { write: true, sensitive: true, default: true, only: 'admin' },
+    ),
     transport: attribute(z.enum(mcpTransports).describe('The transport of the protocol.'), {
       write: true,
       default: 'http',
@@ -74,7 +83,7 @@ export const mcpServers = defineResource({
 export const getServerAddress = ({ url, transport }: { url?: unknown; transport?: unknown }) =>
   transport === 'stdio' ? `command ${url}` : String(url)
 
-/** Records changes of a server's tools, which stay without it: their status changes. */
+/** Records changes of a server's tools, which stay without it: their status changes, or who sees them. */
 async function recordToolChanges({ em, changes, row }: Omit<WrittenRow, 'input'>): Promise<void> {
   const tools = await em.find(AiTool, { server: row.id }, { fields: ['id'], orderBy: { id: 'asc' } })
   for (const { id } of tools) changes.add(['all'], 'updated', 'ai-tools', id)
@@ -85,5 +94,8 @@ export const mcpServersRouter = router({
   ...defineWrites(mcpServers, {
     validate: createSecretCheck(mcpServers, (row) => ({ url: getServerAddress(row) })),
     beforeDelete: recordToolChanges,
+    afterFlush: async (written) => {
+      if ('groups' in written.input) await recordToolChanges(written)
+    },
   }),
 })

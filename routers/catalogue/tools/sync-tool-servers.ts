@@ -94,6 +94,9 @@ const toFileValues = (config: ServerConfig) => ({
   serverLabel: config.label,
   description: config.description,
   requireApproval: config.requireApproval,
+  groups: config.groups,
+  // Servers from before programs could call tools stay closed to them, unless the file says otherwise.
+  ...(config.gateway !== undefined && { gateway: config.gateway }),
   timeouts: toJson(config.timeouts) as Record<string, number>,
   url: config.url,
   transport: config.transport,

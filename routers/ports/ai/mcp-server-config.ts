@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { mcpTransports, serverApprovals } from '../../../entities/catalogue/mcp-server.ts'
 import { timeLimit } from '../duration.ts'
 import { secureAddress } from '../web-address.ts'
+import { allowedGroups } from './allowed-groups.ts'
 
 /** Length of the text that identifies a program in the database. */
 const MAX_COMMAND = 2048
@@ -18,6 +19,10 @@ const anyServer = z.strictObject({
   description: z.string().max(4000).nullable().default(null),
   timeouts: times.default({}),
   requireApproval: z.enum(serverApprovals).default('never'),
+  /** The groups that may call its tools; everybody if empty. */
+  groups: allowedGroups,
+  /** True if people's own programs may call its tools. If absent, administrators decide. */
+  gateway: z.boolean().optional(),
   transport: z.enum(mcpTransports).default('http'),
   url: secureAddress.optional(),
   apiKey: z.string().min(1).optional(),

@@ -4,8 +4,8 @@ import { systemModelTypes } from '../../../entities/catalogue/system-model.ts'
 import type { UsageType } from '../../../entities/sql/columns.ts'
 import { day } from '../days.ts'
 import { timeLimit } from '../duration.ts'
-import { groupName, MAX_GROUPS } from '../login.ts'
 import { adapters, defaultAddresses, selfHostedAdapters } from './adapters.ts'
+import { allowedGroups } from './allowed-groups.ts'
 import { mcpServer, refuseDuplicateServers } from './mcp-server-config.ts'
 import { price } from './price-list.ts'
 
@@ -72,12 +72,6 @@ export const modelSettings = z.strictObject({
   thinkTags: z.boolean().optional(),
   thinking: z.array(z.enum(thinkingSteps)).max(thinkingSteps.length).optional(),
 })
-
-const allowedGroups = z
-  .array(groupName)
-  .max(MAX_GROUPS)
-  .overwrite((groups) => [...new Set(groups)])
-  .default([])
 
 /** The position of a model in lists. */
 export const modelPosition = z.int().min(0).max(10_000)

@@ -7,7 +7,7 @@ import { Toolbar } from '../shared/ui/toolbar.tsx'
 import { runMutation, useCall, useRecords } from './admin-queries.ts'
 import { findChoice, useFilters } from './filters.ts'
 import { Part, StateBadge } from './parts.tsx'
-import { defineWholeForm, FormButton } from './record-form.tsx'
+import { defineForm, defineWholeForm, FormButton } from './record-form.tsx'
 
 type Server = Awaited<ReturnType<typeof api.mcp.servers.query>>[number]
 
@@ -31,11 +31,23 @@ function ServerTable({ servers }: { servers: readonly Server[] }) {
   return (
     <Table
       label={t('app.admin.toolServers')}
-      heads={[t('app.admin.server'), t('app.admin.address'), t('app.admin.state')]}
-      rows={servers.map(({ label, address, status }) => ({
-        key: label,
-        isCurrent: label === filters['server'],
-        cells: [label, address, <ServerState key="state" status={String(status)} />],
+      heads={[
+        t('app.admin.server'),
+        t('app.admin.address'),
+        t('app.field.groups'),
+        t('app.admin.state'),
+        t('app.admin.access'),
+      ]}
+      rows={servers.map((server) => ({
+        key: String(server.id),
+        isCurrent: server.label === filters['server'],
+        cells: [
+          server.label,
+          server.address,
+          server.groups.join(', ') || t('app.admin.everybody'),
+          <ServerState key="state" status={String(server.status)} />,
+          <EditServerAccess key="access" server={server} />,
+        ],
       }))}
     />
   )
@@ -78,6 +90,20 @@ function ServerActions() {
     </Toolbar>
   )
 }
+
+const serverAccess = defineForm('mcpServers.update', ['groups', 'gateway'])
+
+/** Edits who may call the tools of a server. */
+const EditServerAccess = ({ server }: { server: Server }) => (
+  <FormButton
+    label={t('app.admin.whoMay')}
+    title={t('app.admin.whoMayOf', { name: server.label })}
+    text={t('app.admin.whoMayCallText')}
+    record={server}
+    form={serverAccess}
+    save={(change) => api.mcpServers.update.mutate({ id: String(server.id), ...change })}
+  />
+)
 
 const newServer = defineWholeForm('mcpServers.create', { first: ['serverLabel', 'url', 'apiKey'] })
 

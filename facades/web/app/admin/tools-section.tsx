@@ -10,7 +10,7 @@ import { ActionButton } from './action-button.tsx'
 import { runMutation, useRecords } from './admin-queries.ts'
 import { actionColumn, columnsOf, stateColumn } from './columns.tsx'
 import { Preformatted, SideBySide, StateBadge } from './parts.tsx'
-import { defineForm, FormFields } from './record-form.tsx'
+import { defineForm, FormButton, FormFields } from './record-form.tsx'
 import { ChoiceField } from './record-table.tsx'
 import { defineSection } from './section.tsx'
 import { ToolServersPart, useServers } from './tool-servers.tsx'
@@ -44,7 +44,22 @@ const ToolActions = ({ tool }: { tool: Tool }) => (
   <Toolbar>
     <Approve tool={tool} />
     <TryTool tool={tool} />
+    <EditToolAccess tool={tool} />
   </Toolbar>
+)
+
+const toolAccess = defineForm('aiTools.update', ['groups'])
+
+/** Edits who may call a tool. */
+const EditToolAccess = ({ tool }: { tool: Tool }) => (
+  <FormButton
+    label={t('app.admin.whoMay')}
+    title={t('app.admin.whoMayOf', { name: tool.name })}
+    text={t('app.admin.whoMayCallText')}
+    record={tool}
+    form={toolAccess}
+    save={(change) => api.aiTools.update.mutate({ id: String(tool.id), ...change })}
+  />
 )
 
 /** Compares the approved definition with the current one. The shown version is the one that gets approved. */
@@ -173,6 +188,8 @@ function useToolsAndServers() {
   return { data: data && { tools: data, servers }, error }
 }
 
+const listGroups = ({ groups }: Tool) => groups.join(', ') || t('app.admin.everybody')
+
 const column = columnsOf<Tool>('mcp.approve')
 
 /** The MCP servers, and the tools that models may call. */
@@ -189,6 +206,7 @@ export const ToolsSection = defineSection({
       isSortable: true,
     }),
     column('server', { label: t('app.admin.server'), isSortable: true }),
+    column('groups', { cell: listGroups, text: listGroups }),
     stateColumn<Tool, ToolState>(
       { find: getToolState, kinds: stateKinds, describe: (state) => t(stateLabels[state]) },
       { isSortable: true },
