@@ -7,7 +7,18 @@ import { readFile, writeFile } from 'node:fs/promises'
  * The rooms of a floor stand lowest first. A room knows itself and the rooms on the lines above its own, and nothing else of its floor.
  */
 const floors = {
-  entities: [['sql'], ['events'], ['identity'], ['catalogue'], ['ai'], ['rooms'], ['apps'], ['system'], ['views']],
+  entities: [
+    ['sql'],
+    ['events'],
+    ['identity'],
+    ['catalogue'],
+    ['ai'],
+    ['rooms'],
+    ['oauth'],
+    ['apps'],
+    ['system'],
+    ['views'],
+  ],
   routers: [
     ['ports'],
     ['resource'],
@@ -17,13 +28,14 @@ const floors = {
     ['catalogue'],
     ['ai'],
     ['rooms'],
+    ['oauth'],
     ['apps'],
     ['system'],
   ],
   facades: [
     ['http'],
     ['ai', 'json-api'],
-    ['ai-req', 'openai', 'anthropic', 'legacy', 'web', 'client', 'realtime', 'docs'],
+    ['ai-req', 'openai', 'anthropic', 'legacy', 'web', 'client', 'realtime', 'oauth', 'docs'],
   ],
   server: [
     ['config'],
@@ -40,7 +52,7 @@ const floors = {
 type Floor = keyof typeof floors
 
 /** The floors, lowest first, and what each may not import beside the floors above it: packages, and floors that it must not pass by. */
-const areas = '{identity,catalogue,ai,rooms,apps,system}'
+const areas = '{identity,catalogue,ai,rooms,oauth,apps,system}'
 const transports = ['fastify', 'fastify-plugin', '@fastify/*', 'citty', '@clack/*', 'undici', 'ws', 'ioredis']
 const bounds: Record<string, readonly string[]> = {
   entities: ['**/../{routers,facades,server,cli,test}/**'],
@@ -65,6 +77,7 @@ const strangers: Record<string, readonly string[]> = {
   'facades/web': ['ai', 'json-api'],
   'facades/client': ['ai', 'json-api'],
   'facades/realtime': ['ai', 'json-api'],
+  'facades/oauth': ['ai', 'json-api'],
   'facades/docs': ['ai'],
 }
 

@@ -32,6 +32,9 @@ import { PersonExport } from './identity/person-export.ts'
 import { Session } from './identity/session.ts'
 import { User } from './identity/user.ts'
 import { UserKeychainValue } from './identity/user-keychain-value.ts'
+import { OAuthClient } from './oauth/oauth-client.ts'
+import { OAuthCode } from './oauth/oauth-code.ts'
+import { OAuthGrant } from './oauth/oauth-grant.ts'
 import { Attachment } from './rooms/attachment.ts'
 import { AttachmentText } from './rooms/attachment-text.ts'
 import { Conversation } from './rooms/conversation.ts'
@@ -101,6 +104,9 @@ export const entities = [
   ExtAppCredential,
   ExtAppLink,
   ExtAppConnectRequest,
+  OAuthClient,
+  OAuthGrant,
+  OAuthCode,
   Announcement,
   AnnouncementTarget,
   AnnouncementReceipt,

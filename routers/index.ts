@@ -32,6 +32,7 @@ import { adminRouter } from './identity/user-admin.ts'
 import { userKeychainValuesRouter } from './identity/user-keychain-values.ts'
 import { users } from './identity/users.ts'
 import { usersRouter } from './identity/users-router.ts'
+import { oauthRouter } from './oauth/oauth-router.ts'
 import type { Resource } from './resource/declare.ts'
 import { roomAiRouter } from './rooms/ai/room-ai.ts'
 import { attachmentsRouter } from './rooms/attachments/attachments-router.ts'
@@ -88,6 +89,7 @@ export const appRouter = router({
   mcpServers: mcpServersRouter,
   metrics: metricsRouter,
   migrations: migrationsRouter,
+  oauth: oauthRouter,
   overview: overviewRouter,
   models: mergeRouters(modelsRouter, explainRouter),
   prices: pricesRouter,

@@ -23,6 +23,7 @@ import { openTextExtractor } from './files/text-extractor.ts'
 import { createServiceHooks } from './hooks.ts'
 import { type Authenticator, createAuthenticator } from './http/authenticator.ts'
 import { openLogin } from './login/index.ts'
+import { createClientDocuments } from './net/client-documents.ts'
 import { createWebReader } from './net/web-reader.ts'
 import { createHealthChecks, createHealthTimer } from './ops/health-checks.ts'
 import { createMetrics } from './ops/metrics.ts'
@@ -66,7 +67,19 @@ export interface ContainerOptions {
 /** Creates all services of a process, on a database that is open and migrated. */
 export async function createContainer(options: ContainerOptions): Promise<Container> {
   const parts = await createParts(options)
-  const { keyValue, changes, ai, audit, authenticator, jobQueue, roomAnswers, texts, blobs, webReader } = parts
+  const {
+    keyValue,
+    changes,
+    ai,
+    audit,
+    authenticator,
+    jobQueue,
+    roomAnswers,
+    texts,
+    blobs,
+    webReader,
+    clientDocuments,
+  } = parts
   return {
     services: createServices(options, parts),
     authenticator,
@@ -80,7 +93,7 @@ export async function createContainer(options: ContainerOptions): Promise<Contai
       changes.stop()
       await jobQueue.close()
       await Promise.all([ai.flush(), authenticator.flush(), audit.flush()])
-      const outbound = Promise.all([ai.close(), webReader.close()])
+      const outbound = Promise.all([ai.close(), webReader.close(), clientDocuments.close()])
       await Promise.all([texts.close(), outbound, blobs.close(), keyValue.close(), changes.services.bus.close()])
     },
   }
@@ -125,6 +138,7 @@ async function createParts({ env, database, log, traces }: ContainerOptions) {
     texts: openTextExtractor(env, log),
     audit: createAuditLog(sql, log),
     webReader: createLinkReader(env, settings),
+    clientDocuments: createDocumentReader(settings),
     roomAnswers: new ProcessRoomAnswers({ sql, changeStreams: changes.services.streams, log }),
   }
 }
@@ -172,6 +186,7 @@ const createProcessServices = (
   healthChecks: createHealthChecks({ sql, kv: parts.keyValue.kv, blobs: parts.blobs }, env.DATA_DIR),
   healthTimer: createHealthTimer(env.HEALTH_DEEP_EVERY, temporaryDir),
   webReader: parts.webReader,
+  clientDocuments: parts.clientDocuments,
 })
 
 function createServiceMetrics({ pool }: Database): ProcessServices['metrics'] {
@@ -187,6 +202,13 @@ const createLinkReader = ({ BRAND, LINK_PREVIEW_PORTS, LINK_PREVIEW_NETWORKS }: 
     ports: LINK_PREVIEW_PORTS,
     openNetworks: LINK_PREVIEW_NETWORKS.map(parseNetwork),
     refusedHosts: [new URL(baseUrl).hostname],
+  })
+
+const createDocumentReader = ({ brand, version, baseUrl, oauth }: Settings) =>
+  createClientDocuments({
+    userAgent: `${brand}-oauth/${version}`,
+    hosts: oauth.clientHosts,
+    ownHost: new URL(baseUrl).hostname,
   })
 
 /** Creates the reader of announcement texts, which reads the files again at each call, and their writer. */

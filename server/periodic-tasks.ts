@@ -88,6 +88,7 @@ export function createPeriodicTasks({ env, database, host, metrics, jobQueue }: 
     { name: 'ended streams', period: HOUR_MS, run: () => longSql(deleteEndedStreams) },
     { name: 'connect requests', period: HOUR_MS, run: () => longSql(deleteExpiredConnectRequests) },
     { name: 'expired tokens', period: HOUR_MS, run: () => host.tokens.deleteExpired() },
+    { name: 'ended programs', period: HOUR_MS, run: () => host.oauth.deleteExpired() },
     { name: 'expired invitations', period: HOUR_MS, run: () => host.roomMembers.deleteExpiredInvitations() },
     { name: 'unused files', period: HOUR_MS, run: () => host.files.sweep() },
     { name: 'availability', period: env.AI_STATUS_CHECK_EVERY, run: () => host.models.watch() },

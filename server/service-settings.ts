@@ -27,12 +27,13 @@ export function buildSettings(env: Env, appKey: string): Settings {
     baseUrl,
     public: buildPublicSettings(env, appKey),
     bindingSource: findBindingSource(env),
-    allowExternalCommunication: env.ALLOW_EXTERNAL_COMMUNICATION ?? env.NODE_ENV === 'development',
+    allowExternalCommunication: allowsTokens(env),
     allowExternalApps: env.ALLOW_EXTERNAL_APPS,
     connectRequestSeconds: env.ALLOW_EXTERNAL_APPS_CONNECT_REQUEST_TIMEOUT,
     connectionsPerMinute: env.APP_CONNECTIONS_PER_MINUTE,
     allowAccountRemoval: env.ALLOW_ACCOUNT_REMOVAL,
     allowUserTokenCreation: env.ALLOW_USER_TOKEN_CREATION,
+    oauth: readOAuthSettings(env),
     usageRetentionMonths: env.RETENTION_USAGE_MONTHS,
     aiRequestsPerMinute: env.RATE_LIMIT_AI_PER_MINUTE,
     strictParameters: env.STRICT_PARAMETERS,
@@ -61,6 +62,19 @@ export function buildSettings(env: Env, appKey: string): Settings {
     realtime: { key: env.REVERB_APP_KEY ?? env.BRAND, secret: env.REVERB_APP_SECRET ?? deriveRealtimeSecret(appKey) },
   }
 }
+
+const allowsTokens = (env: Env) => env.ALLOW_EXTERNAL_COMMUNICATION ?? env.NODE_ENV === 'development'
+
+const readOAuthSettings = (env: Env): Settings['oauth'] => ({
+  clients: allowsTokens(env) ? (env.OAUTH_CLIENTS ?? (env.NODE_ENV === 'development' ? 'any' : 'off')) : 'off',
+  clientHosts: env.OAUTH_CLIENT_HOSTS,
+  abilities: env.OAUTH_ABILITIES,
+  accessLifetime: env.OAUTH_ACCESS_LIFETIME,
+  grantLifetime: env.OAUTH_GRANT_LIFETIME,
+  grantsPerPerson: env.OAUTH_GRANTS_PER_PERSON,
+  requestsPerMinute: env.OAUTH_REQUESTS_PER_MINUTE,
+  redirects: env.OAUTH_REDIRECTS,
+})
 
 const readRoomQuotas = (env: Env): Settings['rooms'] => ({
   perPerson: env.ROOMS_PER_PERSON,

@@ -1,14 +1,18 @@
-import { type Ability, AccessToken } from '../identity/access-token.ts'
+import { type Ability, AccessToken, type EarlierSecret } from '../identity/access-token.ts'
 import { Session } from '../identity/session.ts'
 import { type Role, User } from '../identity/user.ts'
+import { type ClientKind, OAuthClient } from '../oauth/oauth-client.ts'
+import { OAuthGrant } from '../oauth/oauth-grant.ts'
 import { coalescedStatement, isoTime, statement } from '../sql/statement.ts'
 
-/** Tokens `t`, their owners `u`, and the apps `a` that hold them by links `l`. */
+/** Tokens `t`, their owners `u`, and the apps `a` that hold them by links `l`, or the clients `c` by grants `g`. */
 const tokensWithOwners = `${AccessToken.tableName} t join ${User.tableName} u on u.id = t.user_id
-          left join ext_app_links l on l.token_id = t.id left join ext_apps a on a.id = l.app_id`
+          left join ext_app_links l on l.token_id = t.id left join ext_apps a on a.id = l.app_id
+          left join ${OAuthGrant.tableName} g on g.token_id = t.id left join ${OAuthClient.tableName} c on c.id = g.client_id`
 
-/** SQL: the token is valid: not expired, its person not disabled, and its app, if any, linked and active. */
-const isActive = `(t.expires_at is null or t.expires_at > now()) and not u.disabled and (t.holder = 'person' or a.active)`
+/** SQL: the token is valid: not expired, its person not disabled, and the app or program that holds it may still use it. */
+const isActive = `(t.expires_at is null or t.expires_at > now()) and not u.disabled
+          and (t.holder = 'person' or a.active or (g.ends_at > now() and not c.blocked))`
 
 export interface TokenOwner {
   tokenId: number
@@ -22,6 +26,13 @@ export interface TokenOwner {
   groups: string[]
   /** The external app that holds the token. */
   appId: number | null
+  /** The grant of the program that holds the token. */
+  grantId: number | null
+  /** The four others are null without a grant, and `servers` also if it is good for all tool servers. */
+  clientKind: ClientKind | null
+  earlierSecrets: EarlierSecret[] | null
+  resources: string[] | null
+  servers: number[] | null
 }
 
 /**
@@ -30,7 +41,8 @@ export interface TokenOwner {
 export const findTokenOwners = coalescedStatement<TokenOwner>(
   'find-token-owners',
   `select t.id as "tokenId", t.hash, to_json(t.abilities) as abilities, u.id as "userId", u.username, u.name, u.email, u.role,
-          to_json(u.groups) as groups, l.app_id as "appId"
+          to_json(u.groups) as groups, l.app_id as "appId", g.id as "grantId", c.kind as "clientKind",
+          t.previous as "earlierSecrets", to_json(g.resources) as resources, to_json(g.servers) as servers
      from ${tokensWithOwners}
     where t.id = any($1::int[]) and ${isActive}`,
   { idsAt: 0, idColumn: 'tokenId' },

@@ -14,10 +14,10 @@ const selectTokensOfUser = `select id, name, abilities, ${isoTime('created_at')}
           ${isoTime('last_used_at')} as "lastUsedAt", ${isoTime('expires_at')} as "expiresAt"
      from access_tokens where user_id = $1`
 
-/** Lists valid tokens. Values: the owner's id. */
+/** Lists valid tokens, without those of programs, which have a list of their own. Values: the owner's id. */
 export const listTokens = statement<TokenRecord>(
   'list-tokens',
-  `${selectTokensOfUser} and (expires_at is null or expires_at > now()) order by id`,
+  `${selectTokensOfUser} and holder <> 'program' and (expires_at is null or expires_at > now()) order by id`,
 )
 
 /** Lists all tokens, including expired ones. Values: the owner's id. */

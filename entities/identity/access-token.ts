@@ -9,8 +9,15 @@ export const abilities = ['ai', 'user', 'read', 'write', 'mcp', 'keychain', 'met
  */
 export type Ability = (typeof abilities)[number]
 
-/** The holder of a token: its person, or a linked app, with whose link it ends. */
-const holders = ['person', 'app'] as const
+/** The holder of a token: its person, a linked app, with whose link it ends, or a program that its person signed in. */
+const holders = ['person', 'app', 'program'] as const
+
+/** An earlier secret of a program's token, which works until its own end. */
+export interface EarlierSecret {
+  hash: string
+  /** In RFC 3339. */
+  endsAt: string
+}
 
 /** A personal access token. Only the SHA-256 of its secret is stored. */
 export const AccessToken = defineEntity({
@@ -22,6 +29,7 @@ export const AccessToken = defineEntity({
     user: () => p.manyToOne(User).deleteRule('cascade').index().ref(),
     name: p.string().length(16),
     hash: p.character().length(64).hidden(),
+    previous: p.json<EarlierSecret[]>().nullable().hidden(),
     holder: p.enum(holders).default('person'),
     abilities: p.array().$type<Ability[]>(),
     expiresAt: moment().nullable(),

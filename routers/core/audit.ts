@@ -24,6 +24,8 @@ const selfServiceCalls: Partial<Record<string, (input: Input) => boolean>> = {
   'extApps.endLinks': () => true,
   'extApps.establishConnection': () => true,
   'keychain.changePasskey': () => true,
+  'oauth.agree': () => true,
+  'oauth.endGrant': () => true,
   'ownAccount.remove': () => true,
   'passkey.renewBackup': () => true,
   'passkey.reset': () => true,

@@ -10,6 +10,15 @@ export interface Credential {
   abilities: readonly Ability[]
   /** The external app that holds the token. */
   appId?: number
+  /** What the person gave to the program that holds the token. */
+  grant?: ProgramGrant
+}
+
+/** The access of a program that a person has signed in. */
+export interface ProgramGrant {
+  id: number
+  /** Ids of the tool servers that it may use; null for all. */
+  servers: readonly number[] | null
 }
 
 /** A person who has signed in and has no keys yet, including accounts that the host has created. */

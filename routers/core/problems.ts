@@ -48,6 +48,8 @@ const errorKinds = {
   external_apps_off: ['FORBIDDEN', 'External apps are disabled.'],
   ai_in_rooms_off: ['FORBIDDEN', 'Programs may not ask models in rooms.'],
   connect_request_invalid: ['BAD_REQUEST', 'The connect request is invalid or has expired.'],
+  authorization_invalid: ['BAD_REQUEST', 'The request of this program is not valid.'],
+  oauth_refused: ['BAD_REQUEST', 'The request of this program was refused.'],
   linked_elsewhere: ['CONFLICT', 'This user of the app is linked to another account.'],
   token_creation_off: [
     'FORBIDDEN',

@@ -12,6 +12,7 @@ import type { AuditLog } from '../ports/audit-log.ts'
 import type { Backups } from '../ports/backups.ts'
 import type { ChangeBus } from '../ports/change-bus.ts'
 import type { ChangeStreams } from '../ports/change-streams.ts'
+import type { ClientDocuments } from '../ports/client-documents.ts'
 import type { ConnectRequests } from '../ports/connect-requests.ts'
 import type { CredentialWatch } from '../ports/credential-watch.ts'
 import type { FileStore } from '../ports/files/file-store.ts'
@@ -159,4 +160,5 @@ export interface ProcessServices {
   healthChecks: HealthChecks
   healthTimer: HealthTimer
   webReader: WebReader
+  clientDocuments: ClientDocuments
 }

@@ -1,3 +1,4 @@
+import type { Ability } from '../../entities/identity/access-token.ts'
 import type { LoginSourceName } from '../../entities/identity/user.ts'
 
 /** A setting as administrators see it, as `.env` would have it. */
@@ -27,6 +28,7 @@ export interface Settings {
   /** True if people may remove their own accounts. */
   allowAccountRemoval: boolean
   allowUserTokenCreation: boolean
+  oauth: OAuthSettings
   /** True if programs may have a model answer in rooms. */
   allowProgramsInRooms: boolean
   /** The mention that calls the AI user, with its `@`. */
@@ -74,6 +76,27 @@ export interface Settings {
   linkPreviewsPerMinute: number
   realtime: RealtimeKeys
   public: PublicSettings
+}
+
+/** Which programs people may sign in; each value includes those before it. */
+export const clientPolicies = ['off', 'registered', 'documents', 'any'] as const
+
+/** The sign-in of programs. All times are in milliseconds. */
+interface OAuthSettings {
+  /** `off` also if access tokens are not allowed at all. */
+  clients: (typeof clientPolicies)[number]
+  /** Hosts whose client documents are accepted; `*` stands for all public ones. */
+  clientHosts: readonly string[]
+  /** Abilities that people can give to programs. */
+  abilities: readonly Ability[]
+  accessLifetime: number
+  /** Time after the last refresh in which a grant ends. */
+  grantLifetime: number
+  grantsPerPerson: number
+  /** Requests of programs per minute and network address: for tokens, registrations and revocations. */
+  requestsPerMinute: number
+  /** Redirect addresses of private schemes that are accepted. */
+  redirects: readonly string[]
 }
 
 interface ToolSettings {

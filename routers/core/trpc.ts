@@ -164,9 +164,12 @@ const rules: Record<Access['callers'], (ctx: Context) => void> = {
   },
 }
 
-/** Apps cannot administer on behalf of a person. */
+/** Apps and programs that a person has signed in cannot administer on behalf of that person. */
 export const isAdministrator = (caller: Caller) =>
-  caller.type === 'user' && caller.person.role === 'admin' && caller.token?.appId === undefined
+  caller.type === 'user' &&
+  caller.person.role === 'admin' &&
+  caller.token?.appId === undefined &&
+  caller.token?.grant === undefined
 
 function assertUserType({ callerContext: { current } }: Context, allowed: readonly Caller['type'][]): void {
   if (allowed.includes(current.type)) return

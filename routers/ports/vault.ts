@@ -7,12 +7,19 @@ export const FILE_KEY = 'files.key'
 export const AUDIT_ANCHOR = 'audit_heads.hash'
 export const AUDIT_REMOVAL = 'audit_heads.removed_hash'
 export const USERDATA = 'frontend_migration_userdata.data'
+/** Purposes of sealed texts that leave the service and come back. */
+export const OAUTH_CLIENT = 'oauth client'
+export const OAUTH_REQUEST = 'oauth request'
+/** Purpose of the codes from which the tokens of programs are made. */
+export const OAUTH_TOKEN = 'oauth token'
 
 /** Seals secrets with the application key. Text sealed for one purpose cannot be opened for another. */
 export interface Vault {
   seal(plain: string, purpose: string): string
   /** Throws if the key is unknown or the text was changed. */
   open(sealed: string, purpose: string): string
+  /** Computes the HMAC-SHA-256 of a text under a key for the purpose: by the current key first, then by each previous one. */
+  computeMacs(text: string, purpose: string): readonly Buffer[]
   /** Seals the text with the current key; returns it unchanged if it already is, or cannot be opened. */
   renew(sealed: string, purpose: string): string
 }

@@ -3,6 +3,7 @@ import { aiRules, aiShape } from './settings/ai.ts'
 import { filesRules, filesShape } from './settings/files.ts'
 import { identityShape } from './settings/identity.ts'
 import { loginRules, loginShape } from './settings/login.ts'
+import { oauthShape } from './settings/oauth.ts'
 import { processRules, processShape, storageRules, storageShape, systemShape } from './settings/process.ts'
 import { realtimeShape, roomsShape } from './settings/rooms.ts'
 import { siteRules, siteShape } from './settings/site.ts'
@@ -12,6 +13,7 @@ const shape = {
   ...processShape,
   ...loginShape,
   ...identityShape,
+  ...oauthShape,
   ...aiShape,
   ...roomsShape,
   ...realtimeShape,

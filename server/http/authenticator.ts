@@ -13,6 +13,8 @@ import type { Caller, UsageType } from '../../routers/core/caller.ts'
 import type { TypeChangeCause } from '../../routers/core/hooks.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Settings } from '../../routers/core/settings.ts'
+import { isOpenTo } from '../../routers/oauth/oauth-errors.ts'
+import { allowsPath } from '../../routers/oauth/resource-address.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import { BatchWriter } from '../stores/batch-writer.ts'
 
@@ -25,8 +27,11 @@ export interface Authenticated {
 
 /** Authenticates requests that carry a token. */
 export interface Authenticator {
-  /** Authenticates by a bearer token. Throws if external access is off, even without a token, and if the token is missing or invalid. */
-  authenticateBearer(authorization: string | undefined): Promise<Authenticated>
+  /**
+   * Authenticates by a bearer token for a path. Throws if external access is off, even without a token, if the token is
+   * missing or invalid, and if it is good for other paths only.
+   */
+  authenticateBearer(authorization: string | undefined, path: string): Promise<Authenticated>
   flush(): Promise<void>
 }
 
@@ -34,9 +39,10 @@ export function createAuthenticator(sql: Sql, settings: Settings, log: Log): Aut
   const tokens = createUseRecorder(sql, touchTokens, log)
   const credentials = createUseRecorder(sql, touchCredentials, log)
 
-  async function authenticatePerson({ id, hash }: TokenClaim): Promise<Authenticated> {
+  async function authenticatePerson({ id, hash }: TokenClaim, path: string): Promise<Authenticated> {
     const [owner] = await sql(findTokenOwners, [[id]])
-    if (!owner || !isEqualHash(hash, owner.hash)) throw new Problem('invalid_token')
+    if (!owner || !isSecretOf(owner, hash)) throw new Problem('invalid_token')
+    if (owner.grantId !== null && !isOpenToProgram(owner, settings, path)) throw new Problem('invalid_token')
     if (owner.appId !== null && !settings.allowExternalApps) throw new Problem('external_apps_off')
     tokens.add(id)
     return { caller: toUserCaller(owner), cause: 'bearer-token', usage: 'external' }
@@ -55,11 +61,11 @@ export function createAuthenticator(sql: Sql, settings: Settings, log: Log): Aut
   }
 
   return {
-    async authenticateBearer(authorization) {
+    async authenticateBearer(authorization, path) {
       // This is checked before the look-up, so that the response reveals nothing about the token.
       if (!settings.allowExternalCommunication) throw new Problem('external_communication_off')
       const claim = readClaim(authorization)
-      if (claim.kind === 'person') return await authenticatePerson(claim)
+      if (claim.kind === 'person') return await authenticatePerson(claim, path)
       if (!settings.allowExternalApps) throw new Problem('external_apps_off')
       return await authenticateApp(claim)
     },
@@ -71,10 +77,23 @@ export function createAuthenticator(sql: Sql, settings: Settings, log: Log): Aut
 
 /** Converts the owner of a token to a caller: the person, even if an app holds the token. */
 function toUserCaller(owner: DeepReadonly<TokenOwner>): Caller {
-  const { userId: id, username, name, email, role, groups, tokenId, abilities, appId } = owner
-  const token = { id: tokenId, abilities, ...(appId !== null && { appId }) }
+  const { userId: id, username, name, email, role, groups, tokenId, abilities, appId, grantId, servers } = owner
+  const grant = grantId === null ? undefined : { id: grantId, servers }
+  const token = { id: tokenId, abilities, ...(appId !== null && { appId }), ...(grant && { grant }) }
   return { type: 'user', person: { id, username, name, email, role, groups }, token }
 }
+
+/** Returns true if the token has this secret now, or had it earlier and the earlier one has not ended. */
+function isSecretOf({ hash: current, earlierSecrets }: DeepReadonly<TokenOwner>, hash: string): boolean {
+  if (isEqualHash(hash, current)) return true
+  return (earlierSecrets ?? []).some(
+    (earlier) => isEqualHash(hash, earlier.hash) && Date.now() < Date.parse(earlier.endsAt),
+  )
+}
+
+/** Returns true if programs of this kind are allowed, and the person gave this one access to the path. */
+const isOpenToProgram = ({ clientKind, resources }: DeepReadonly<TokenOwner>, settings: Settings, path: string) =>
+  clientKind !== null && isOpenTo(clientKind, settings) && allowsPath(resources ?? [], settings.baseUrl, path)
 
 /** Compares hashes in constant time, so that timing does not reveal where they differ. */
 const isEqualHash = (one: string, other: string) => timingSafeEqual(Buffer.from(one), Buffer.from(other))

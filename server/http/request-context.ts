@@ -29,7 +29,8 @@ function createRequestAuthentication(options: AuthenticateOptions, { shouldRenew
   return async (request, reply) => {
     const { authorization } = request.headers
     const session = findStoredSession(request)
-    if (!session && authorization !== undefined) return await authenticator.authenticateBearer(authorization)
+    if (!session && authorization !== undefined)
+      return await authenticator.authenticateBearer(authorization, readPath(request))
     assertSameOrigin(request, origin, session)
     const browser = new RequestBrowser(options, request, reply)
     if (shouldRenew) browser.renew()
@@ -81,11 +82,16 @@ export async function createContexts(
   return {
     resolveContext: once(createRequestAuthentication(options)),
     peekContext: once(createRequestAuthentication(options, { shouldRenew: false })),
-    resolveTokenContext: once(({ headers }) => authenticator.authenticateBearer(headers.authorization)),
-    resolveGuestContext: async ({ id: requestId }, reply) =>
-      createContext(services, { requestId, signal: createCloseSignal(reply) }),
+    resolveTokenContext: once((request) =>
+      authenticator.authenticateBearer(request.headers.authorization, readPath(request)),
+    ),
+    resolveGuestContext: async ({ id: requestId, ip: address }, reply) =>
+      createContext(services, { requestId, address, signal: createCloseSignal(reply) }),
   }
 }
+
+/** Returns the path of a request as it was sent; a program's token is good for some paths only. */
+const readPath = ({ url }: FastifyRequest) => url.split('?', 1)[0]?.replace(/(?<=.)\/$/, '') ?? ''
 
 async function createRequestContext(
   services: Services,

@@ -12,6 +12,7 @@ import { PersonExport } from '../../entities/identity/person-export.ts'
 import { Session } from '../../entities/identity/session.ts'
 import { User } from '../../entities/identity/user.ts'
 import { UserKeychainValue } from '../../entities/identity/user-keychain-value.ts'
+import { OAuthGrant } from '../../entities/oauth/oauth-grant.ts'
 import { Attachment } from '../../entities/rooms/attachment.ts'
 import { Conversation } from '../../entities/rooms/conversation.ts'
 import { ConversationMessage } from '../../entities/rooms/conversation-message.ts'
@@ -106,6 +107,7 @@ export const personalTables: readonly PersonalTable[] = [
   { entity: RoomDisclosure, path: ['user'] },
   { entity: Attachment, path: ['uploader'] },
   { entity: ExtAppLink, path: ['user'] },
+  { entity: OAuthGrant, path: ['user'] },
   { entity: AnnouncementTarget, path: ['user'] },
   { entity: AnnouncementReceipt, path: ['user'] },
   { entity: UsageRecord, path: ['user'] },
@@ -122,6 +124,7 @@ export const personalTables: readonly PersonalTable[] = [
 /** Columns that refer to a person but are not exported, with the reason. */
 export const excludedColumns: Readonly<Record<string, string>> = {
   'ext_app_connect_requests.user_id': 'a request that somebody has opened, which is gone within minutes',
+  'oauth_codes.user_id': 'a code that a program exchanges within a minute, of which only the hash is left',
   'room_members.inviter_id': 'an invitation of somebody else, whose name it has',
 }
 

@@ -1,4 +1,12 @@
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes, randomUUID } from 'node:crypto'
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  hkdfSync,
+  randomBytes,
+  randomUUID,
+} from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { link, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,6 +20,9 @@ import { makeDataFolder } from '../config/data-folder.ts'
 export function createVault(key: string, previousKeys: readonly string[] = []): Vault {
   const keys = new Map([...previousKeys, key].map((source) => [fingerprintKey(source), deriveKey(source)]))
   const current = fingerprintKey(key)
+  // The keys of the purposes are few, and deriving one takes longer than a code.
+  const macKeys = new Map<string, Buffer[]>()
+  const deriveMacKeys = (purpose: string) => [key, ...previousKeys].map((source) => deriveKey(source, purpose))
 
   const vault: Vault = {
     seal(plain, purpose) {
@@ -29,6 +40,12 @@ export function createVault(key: string, previousKeys: readonly string[] = []): 
       const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(iv, 'base64url')).setAAD(Buffer.from(purpose))
       decipher.setAuthTag(bytes.subarray(-16))
       return Buffer.concat([decipher.update(bytes.subarray(0, -16)), decipher.final()]).toString('utf8')
+    },
+
+    computeMacs(text, purpose) {
+      const found = macKeys.get(purpose) ?? deriveMacKeys(purpose)
+      macKeys.set(purpose, found)
+      return found.map((macKey) => createHmac('sha256', macKey).update(text).digest())
     },
 
     renew(sealed, purpose) {

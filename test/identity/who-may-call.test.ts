@@ -56,6 +56,7 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
   { open: 'an external app', to: 'connections.delete' },
   { open: 'anyone', to: 'configs.list configs.get configs.public health.check health.ready' },
   { open: 'anyone', to: 'announcements.latestPolicy pages.visit sessions.current translationLabels.get' },
+  { open: 'anyone', to: 'oauth.token oauth.register oauth.revoke' },
   { open: 'anyone in a browser', to: 'sessions.login sessions.beginLogin sessions.finishLogin sessions.logout' },
   { open: 'anyone in a browser', to: 'accountInvitations.open accountInvitations.accept' },
   { open: 'anyone in a browser', to: 'language.change appearance.change' },
@@ -67,6 +68,7 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
   { open: 'a user in a browser', to: 'password.state password.change ownAccount.removal ownAccount.remove' },
   { open: 'a user in a browser', to: 'personExports.current personExports.request personExports.download' },
   { open: 'a user in a browser', to: 'tokens.create tokens.list tokens.revoke' },
+  { open: 'a user in a browser', to: 'oauth.request oauth.agree oauth.decline oauth.grants oauth.endGrant' },
   {
     open: 'a user',
     by: 'ai',
@@ -191,6 +193,8 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
     to: 'files.verify usage.close password.set tokens.revokeFor limits.set limits.remove limits.topUp mcp.sync mcp.check mcp.approve mcp.tryTool',
   },
   { open: 'an administrator', by: 'admin', to: 'models.check models.import models.setGroups' },
+  { open: 'an administrator', by: 'admin', to: 'oauth.block oauth.registerClient oauth.rotateSecret' },
+  { open: 'an administrator in a browser', to: 'oauth.clients oauth.grantsOf' },
   {
     open: 'the host',
     to: 'admin.bindUser admin.updateAiAvatar admin.state migrations.register users.find prices.import usage.by usage.rollUp',
@@ -207,7 +211,10 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
     to: 'personExports.requestFor personExports.write personExports.make personExports.giveUp personExports.deleteExpired',
   },
   { open: 'the host', to: 'attachments.readText attachments.giveUpText files.rotate files.sweep' },
-  { open: 'the host', to: 'files.deleteExpired files.planLostTexts tokens.createFor tokens.deleteExpired' },
+  {
+    open: 'the host',
+    to: 'files.deleteExpired files.planLostTexts tokens.createFor tokens.deleteExpired oauth.deleteExpired',
+  },
 ]
 
 const rows = table.flatMap(({ to, open, by = [] }) =>

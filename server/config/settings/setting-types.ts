@@ -37,7 +37,7 @@ export const origins = list.refine((values) => values.every(isOrigin), {
     `must be origins such as https://app.example.org, without a path, and ${(input as string[]).find((it) => !isOrigin(it))} is none`,
 })
 
-const isWebHost = (text: string) =>
+export const isWebHost = (text: string) =>
   URL.parse(`https://${text}`)?.host === text || URL.parse(`http://${text}`)?.host === text
 
 /** Hosts as in URLs, with a port unless it is the default one. */

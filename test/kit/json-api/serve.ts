@@ -27,7 +27,7 @@ export async function serveJsonApi(svc: TestApp, { services = svc.services, ...o
     bodyLimits: readBodyLimits(svc.env),
     resolveContext: async (request) => {
       const { authorization } = request.headers
-      const identity = authorization === undefined ? {} : await svc.authenticator.authenticateBearer(authorization)
+      const identity = authorization === undefined ? {} : await svc.authenticator.authenticateBearer(authorization, '/')
       request.context = createContext(services, { ...identity, requestId: request.id })
       return request.context
     },

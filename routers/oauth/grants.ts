@@ -1,0 +1,35 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
+import { deleteGrant, type EndedGrant } from '../../entities/oauth/oauth-grant.sql.ts'
+import type { ChangeRecorder } from '../core/change-recorder.ts'
+import { withChangeLog } from '../core/changes.ts'
+import { type Context, describeActor } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
+import { runStatement } from '../core/run-statement.ts'
+import { tokenCredential } from '../ports/credential-watch.ts'
+import type { ConsentContext } from './consent.ts'
+
+/** Deletes a grant with its token, and ends what the program has under way after the commit. */
+export async function endGrant(
+  { em, changes }: { em: EntityManager; changes: ChangeRecorder },
+  id: number,
+  userId: number | null,
+): Promise<EndedGrant | undefined> {
+  const [ended] = await runStatement(em, deleteGrant, [id, userId])
+  if (ended) changes.addEnded([tokenCredential(ended.tokenId)])
+  return ended
+}
+
+export async function endOwnGrant(ctx: ConsentContext, id: number): Promise<{ id: number }> {
+  const userId = ctx.caller.person.id
+  await withChangeLog(ctx, async (em, changes) => {
+    const ended = await endGrant({ em, changes }, id, userId)
+    if (!ended) throw new Problem('not_found', { detail: `There is no access ${id} of a program of yours.` })
+    const { clientName: client, clientHost: host } = ended
+    ctx.auditedCall?.setSubject(`user:${userId}`).recordChange({ client, host })
+  })
+  logEnd(ctx, id, userId)
+  return { id }
+}
+
+export const logEnd = (ctx: Context, grantId: number, userId: number): void =>
+  ctx.services.log.info({ ...describeActor(ctx), grantId, userId }, 'the access of a program was ended')

@@ -1,0 +1,34 @@
+import type { ClientKind } from '../../entities/oauth/oauth-client.ts'
+import { Problem } from '../core/problems.ts'
+import type { Settings } from '../core/settings.ts'
+
+/** The errors of RFC 6749, 7009, 7591 and 8707 that we send. */
+export type OAuthError =
+  | 'access_denied'
+  | 'invalid_client'
+  | 'invalid_client_metadata'
+  | 'invalid_grant'
+  | 'invalid_redirect_uri'
+  | 'invalid_request'
+  | 'invalid_scope'
+  | 'invalid_target'
+  | 'unsupported_grant_type'
+  | 'unsupported_response_type'
+
+/** Creates the refusal that a program reads. */
+export const refuse = (error: OAuthError, detail: string) => new Problem('oauth_refused', { detail, meta: { error } })
+
+/** Creates the refusal that a person reads: nothing may be sent to an address that is not known to be the program's. */
+export const refuseOnPage = (detail: string) => new Problem('authorization_invalid', { detail })
+
+const leastPolicies = { registered: 'registered', document: 'documents', dynamic: 'any' } as const
+const policies = ['off', 'registered', 'documents', 'any']
+
+/** Returns true if people may sign in clients of this kind. */
+export const isOpenTo = (kind: ClientKind, { oauth: { clients } }: Pick<Settings, 'oauth'>): boolean =>
+  policies.indexOf(clients) >= policies.indexOf(leastPolicies[kind])
+
+/** Throws as for an unknown address if nobody can sign in programs. */
+export function assertOAuthOn({ oauth }: Pick<Settings, 'oauth'>): void {
+  if (oauth.clients === 'off') throw new Problem('not_found', { detail: 'The sign-in for programs is switched off.' })
+}
