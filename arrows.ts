@@ -30,12 +30,13 @@ const floors = {
     ['rooms'],
     ['oauth'],
     ['apps'],
+    ['mcp'],
     ['system'],
   ],
   facades: [
     ['http'],
     ['ai', 'json-api'],
-    ['ai-req', 'openai', 'anthropic', 'legacy', 'web', 'client', 'realtime', 'oauth', 'docs'],
+    ['ai-req', 'openai', 'anthropic', 'legacy', 'web', 'client', 'realtime', 'oauth', 'mcp', 'docs'],
   ],
   server: [
     ['config'],
@@ -52,7 +53,7 @@ const floors = {
 type Floor = keyof typeof floors
 
 /** The floors, lowest first, and what each may not import beside the floors above it: packages, and floors that it must not pass by. */
-const areas = '{identity,catalogue,ai,rooms,oauth,apps,system}'
+const areas = '{identity,catalogue,ai,rooms,oauth,apps,mcp,system}'
 const transports = ['fastify', 'fastify-plugin', '@fastify/*', 'citty', '@clack/*', 'undici', 'ws', 'ioredis']
 const bounds: Record<string, readonly string[]> = {
   entities: ['**/../{routers,facades,server,cli,test}/**'],
@@ -78,6 +79,7 @@ const strangers: Record<string, readonly string[]> = {
   'facades/client': ['ai', 'json-api'],
   'facades/realtime': ['ai', 'json-api'],
   'facades/oauth': ['ai', 'json-api'],
+  'facades/mcp': ['ai', 'json-api'],
   'facades/docs': ['ai'],
 }
 
@@ -126,7 +128,7 @@ const rooms = Object.entries(bounds).flatMap(([floor, group]) => {
 /** What the front end of people, which runs in browsers, may not know beside the server. */
 const strangersOfApp = [
   '**/../{entities,routers,server,cli,test}/**',
-  '**/../{ai,ai-req,anthropic,docs,http,json-api,legacy,openai,realtime,pages}/**',
+  '**/../{ai,ai-req,anthropic,docs,http,json-api,legacy,mcp,openai,realtime,pages}/**',
   '**/browser/**',
   '**/../{routes,main}.tsx',
 ]

@@ -32,6 +32,7 @@ import { adminRouter } from './identity/user-admin.ts'
 import { userKeychainValuesRouter } from './identity/user-keychain-values.ts'
 import { users } from './identity/users.ts'
 import { usersRouter } from './identity/users-router.ts'
+import { mcpGatewayRouter } from './mcp/gateway.ts'
 import { oauthRouter } from './oauth/oauth-router.ts'
 import type { Resource } from './resource/declare.ts'
 import { roomAiRouter } from './rooms/ai/room-ai.ts'
@@ -86,6 +87,7 @@ export const appRouter = router({
   limits: limitsRouter,
   linkPreviews: linkPreviewsRouter,
   mcp: mcpRouter,
+  mcpGateway: mcpGatewayRouter,
   mcpServers: mcpServersRouter,
   metrics: metricsRouter,
   migrations: migrationsRouter,

@@ -7,11 +7,13 @@ import { readJsonBodies } from '../facades/http/json-text.ts'
 import { recordMethods } from '../facades/http/method-not-allowed.ts'
 import { createWireNames, type WireNames } from '../facades/http/names.ts'
 import type { FacadeOptions, LegacyRoute } from '../facades/http/procedures.ts'
+import { wellKnown } from '../facades/http/well-known.ts'
 import { type JsonApiOptions, jsonApi } from '../facades/json-api/index.ts'
 import { memberProfiles } from '../facades/json-api/member-profiles.ts'
 import { Members } from '../facades/json-api/members.ts'
 import { legacyLinkPreview } from '../facades/legacy/link-preview.ts'
 import { legacyRequests } from '../facades/legacy/req/index.ts'
+import { mcp } from '../facades/mcp/index.ts'
 import { health, metrics } from '../facades/monitoring.ts'
 import { openAi } from '../facades/openai/index.ts'
 import { broadcastingAuth } from '../facades/realtime/auth.ts'
@@ -77,6 +79,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   await app.register(health, { resolveGuestContext, isDraining: drain.isDraining })
   await app.register(metrics, { resolveContext: resolveTokenContext })
   await registerTokenRoutes(app, { resolveContext: resolveTokenContext, bodyLimits, heartbeat: env.AI_HEARTBEAT })
+  await app.register(wellKnown)
+  await registerGateway(app, options, resolveTokenContext)
   const members = new Members(memberProfiles[env.JSONAPI_MEMBER_CASE])
   const surface = { router: appRouter, resources, names, baseUrl: env.BASE_URL ?? '', members }
   const legacyRoutes = await registerBrowserRoutes(app, options, { ...contexts, surface })
@@ -131,6 +135,23 @@ async function registerChannelAuth(
       resolveContext: peekContext,
       bodyLimits,
     })
+  })
+}
+
+/** Registers the gateway to the tools, for programs that speak MCP. */
+async function registerGateway(
+  app: FastifyInstance,
+  { env, services: { settings } }: AppOptions,
+  resolveContext: FacadeOptions['resolveContext'],
+): Promise<void> {
+  await app.register(mcp, {
+    resolveContext,
+    bodyLimits: readBodyLimits(env),
+    baseUrl: settings.baseUrl,
+    origins: env.CORS_ORIGINS,
+    name: settings.brand,
+    version: settings.version,
+    heartbeat: env.AI_HEARTBEAT,
   })
 }
 

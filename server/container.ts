@@ -156,7 +156,7 @@ function createServices(options: ContainerOptions, parts: Parts): Services {
     vault,
     records: { readInBatches, resources: createCatalogue(resources, em.getMetadata()) },
     changes: changes.services,
-    limits: createLimitServices(env, limiter),
+    limits: createLimitServices(env, parts.keyValue),
     stores: { kv, answers, previews, previewReads: new SingleFlight<string>() },
     ai: parts.ai.services,
     files: createFileServices({

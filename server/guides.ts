@@ -6,6 +6,7 @@ export const guides: readonly Guide[] = [
   { slug: 'json-api', title: 'JSON:API', file: 'facades/json-api/README.md' },
   { slug: 'openai', title: "OpenAI's API", file: 'facades/openai/README.md' },
   { slug: 'anthropic', title: "Anthropic's API", file: 'facades/anthropic/README.md' },
+  { slug: 'mcp', title: 'Tools over MCP', file: 'facades/mcp/README.md' },
   { slug: 'changes', title: 'Changes as they happen', file: 'facades/realtime/README.md' },
   { slug: 'client', title: 'Typed client', file: 'facades/client/README.md' },
   { slug: 'front-ends', title: 'Earlier front ends', file: 'facades/legacy/README.md' },

@@ -39,6 +39,7 @@ export function buildSettings(env: Env, appKey: string): Settings {
     strictParameters: env.STRICT_PARAMETERS,
     servesDemo: env.NODE_ENV !== 'production',
     tools: readToolSettings(env),
+    gateway: { callsAtOnce: env.MCP_CALLS_AT_ONCE, callsPerMinute: env.MCP_CALLS_PER_MINUTE },
     auditAddresses: env.AUDIT_ADDRESSES,
     auditRetentionMonths: env.RETENTION_AUDIT_MONTHS,
     sessionLifetime: env.SESSION_LIFETIME,

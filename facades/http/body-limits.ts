@@ -34,6 +34,7 @@ export const readBodyLimits = ({
   keychain: Math.ceil(KEYCHAIN_MAX_BYTES * 1.25) + 512 * KB,
   // The picture as base64, with long texts beside it.
   picture: Math.ceil(MAX_AVATAR_FILE_SIZE * 1.4) + 384 * KB,
+  'tool call': 256 * KB,
   'AI request': AI_MAX_BODY,
   'AI request with files': AI_MAX_BODY_WITH_FILES,
 })

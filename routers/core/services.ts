@@ -13,6 +13,7 @@ import type { Backups } from '../ports/backups.ts'
 import type { ChangeBus } from '../ports/change-bus.ts'
 import type { ChangeStreams } from '../ports/change-streams.ts'
 import type { ClientDocuments } from '../ports/client-documents.ts'
+import type { ConcurrencyLimiter } from '../ports/concurrency-limiter.ts'
 import type { ConnectRequests } from '../ports/connect-requests.ts'
 import type { CredentialWatch } from '../ports/credential-watch.ts'
 import type { FileStore } from '../ports/files/file-store.ts'
@@ -78,6 +79,8 @@ export interface ChangeServices {
 /** Limits of requests: by time on all replicas, and of those in progress in this process. */
 export interface LimitServices {
   limiter: RateLimiter
+  /** Counts the calls of tools by programs that speak MCP, on all replicas. */
+  gatewayCalls: ConcurrencyLimiter
   /** Limits concurrent requests per person on the database, and concurrent changes of shared streams. */
   semaphores: Record<'person' | 'change', KeyedSemaphore>
   /** Counts the uploads of this process. */

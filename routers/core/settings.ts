@@ -39,6 +39,8 @@ export interface Settings {
   /** True if the demo provider is enabled. */
   servesDemo: boolean
   tools: ToolSettings
+  /** Calls of tools by programs that speak MCP, of one person on all replicas. */
+  gateway: { callsAtOnce: number; callsPerMinute: number }
   /** Whole months for which single calls are kept; forever if absent. */
   usageRetentionMonths: number | undefined
   /** Precision with which the audit log keeps addresses of callers. */

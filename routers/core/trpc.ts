@@ -191,7 +191,7 @@ function assertHasAbility({ callerContext: { current } }: Context, needed: Abili
 function procedureFor<Known extends object = object>(
   callers: Access['callers'],
   how: Omit<Access, 'callers'> = {},
-  isActing = how.ability === 'write' || how.ability === 'ai',
+  isActing = how.ability === 'write' || how.ability === 'ai' || how.ability === 'mcp',
 ) {
   const access: Access = { callers, ...how }
   const isAdministrative = callers === 'administrators' || callers === 'the host'
@@ -308,6 +308,7 @@ export type BodySize =
   | 'room keys'
   | 'keychain'
   | 'picture'
+  | 'tool call'
   | 'AI request'
   | 'AI request with files'
 

@@ -70,6 +70,7 @@ const surfaces = [
   ['/api', 'legacy'],
   ['/health', 'health'],
   ['/metrics', 'metrics'],
+  ['/mcp', 'mcp'],
   ['/docs', 'docs'],
 ] as const
 

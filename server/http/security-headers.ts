@@ -51,7 +51,7 @@ const exposedHeaders = [
 
 const PREFLIGHT_SECONDS = 600
 
-const isApiPath = (url: string) => /^\/(api|trpc|health|v1)\b/.test(url)
+const isApiPath = (url: string) => /^\/(api|trpc|health|v1|mcp)\b/.test(url)
 
 /** Allows pages of these origins to call the API with a token. Credentials are off, because session cookies are for our own pages only. */
 export async function registerCors(app: FastifyInstance, origins: readonly string[]): Promise<void> {

@@ -1,11 +1,16 @@
 import { InFlightLimiter, KeyedSemaphore } from '../../routers/core/load/concurrency.ts'
 import type { LimitServices } from '../../routers/core/services.ts'
+import type { ConcurrencyLimiter } from '../../routers/ports/concurrency-limiter.ts'
 import type { RateLimiter } from '../../routers/ports/rate-limiter.ts'
 import type { Env } from '../config/settings.ts'
 
 /** Creates the limits of requests, on the limiter of all replicas. */
-export const createLimitServices = (env: Env, limiter: RateLimiter): LimitServices => ({
+export const createLimitServices = (
+  env: Env,
+  { limiter, concurrencyLimiter }: { limiter: RateLimiter; concurrencyLimiter: ConcurrencyLimiter },
+): LimitServices => ({
   limiter,
+  gatewayCalls: concurrencyLimiter,
   semaphores: createSemaphores(env),
   uploads: new InFlightLimiter({ perKey: env.UPLOADS_PER_PERSON, inAll: env.UPLOADS_AT_ONCE }),
   aiBytes: new InFlightLimiter({ perKey: env.AI_BYTES_PER_PERSON, inAll: env.AI_BYTES_AT_ONCE }),

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { type Loaded, ref } from '@mikro-orm/core'
 import { AiModel } from '../../../entities/catalogue/ai-model.ts'
@@ -13,6 +12,7 @@ import type { Context } from '../../core/context.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import { type ListedTool, type ToolListing, ToolServerError } from '../../ports/ai/tool-servers.ts'
 import { syncModels } from '../sync.ts'
+import { chooseToolName } from './tool-names.ts'
 
 export interface ServerReport {
   server: string
@@ -162,7 +162,7 @@ async function addTool(
   definition: ToolDefinition,
 ) {
   const usedNames = new Set((await em.find(AiTool, {}, { fields: ['name'] })).map(({ name }) => name))
-  const name = chooseName({ label: server.serverLabel, tool: mcpName }, usedNames)
+  const name = chooseToolName({ label: server.serverLabel, tool: mcpName }, usedNames)
   const { description, capability } = definition
   const tool = em.create(AiTool, {
     name,
@@ -186,25 +186,3 @@ function updateDefinition(tool: AiTool, definition: ToolDefinition): boolean {
   Object.assign(tool, { mcpConfig: definition, description, capability, active: false })
   return true
 }
-
-/** Maximum length of a function name that every provider accepts. */
-const MAX_LENGTH = 64
-const MAX_LABEL = 24
-
-/** Builds a tool name for models from the server's label and the tool's name, with a suffix if it is taken. */
-function chooseName({ label, tool }: { label: string; tool: string }, usedNames: ReadonlySet<string>): string {
-  const preferredName = `${toSlug(label).toLowerCase().slice(0, MAX_LABEL) || 'tools'}_${toSlug(tool) || 'tool'}`
-  const isExact = preferredName.length <= MAX_LENGTH && toSlug(tool) === tool && !usedNames.has(preferredName)
-  if (isExact) return preferredName
-  for (let n = 0; ; n++) {
-    const suffix = createHash('sha256').update(`${n} ${label} ${tool}`).digest('hex').slice(0, 8)
-    const name = `${preferredName.slice(0, MAX_LENGTH - suffix.length - 1)}_${suffix}`
-    if (!usedNames.has(name)) return name
-  }
-}
-
-const toSlug = (text: string) =>
-  text
-    .normalize('NFKD')
-    .replace(/[^a-zA-Z0-9-]+/g, '_')
-    .replace(/^_+|_+$/g, '')

@@ -83,6 +83,14 @@ export const aiShape = {
     .prefault('30s')
     .describe('Sets the time limit of a tool call if its tool server has no other.')
     .meta({ priority: 'tuning' }),
+  MCP_CALLS_AT_ONCE: count(4, 1, 1000)
+    .describe(
+      'Limits the calls of tools at `/mcp` that one person may have running at once, on all replicas together. A further call is refused with 429.',
+    )
+    .meta({ priority: 'tuning' }),
+  MCP_CALLS_PER_MINUTE: count(120, 1)
+    .describe('Limits the calls of tools at `/mcp` of one person in a minute, on all replicas together.')
+    .meta({ priority: 'tuning' }),
   RATE_LIMIT_AI_PER_MINUTE: count(0)
     .describe('Limits the AI requests per minute, per token and per user. 0 means no limit.')
     .meta({ priority: 'may' }),

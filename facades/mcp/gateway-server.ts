@@ -1,0 +1,86 @@
+import {
+  type CallToolResult,
+  createMcpHandler,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type Tool,
+} from '@modelcontextprotocol/server'
+import { getErrorKind, Problem } from '../../routers/core/problems.ts'
+import type { Api } from '../../routers/index.ts'
+
+type CallParts = Awaited<ReturnType<Api['mcpGateway']['callTool']>>
+
+/** What the server behind one request answers with. */
+export interface Exchange {
+  listTools(): ReturnType<Api['mcpGateway']['listTools']>
+  /** Parts of the called tool's answer, or the failure of the call; undefined if the request calls none. */
+  parts: CallParts | Error | undefined
+  /** Logs a failure of the service. */
+  logFailure(error: unknown): void
+}
+
+interface GatewayOptions {
+  name: string
+  version: string
+  heartbeat: number
+}
+
+/** Milliseconds for which clients may keep the list of tools. */
+const LIST_TTL_MS = 60_000
+
+/** Creates the handler of all requests. Each has a server of its own, which could otherwise answer another client. */
+export const createGateway = ({ name, version, heartbeat }: GatewayOptions) =>
+  createMcpHandler(({ authInfo }) => createServer({ name, version }, authInfo?.extra?.['exchange'] as Exchange), {
+    keepAliveMs: heartbeat,
+  })
+
+function createServer(info: { name: string; version: string }, { listTools, parts, logFailure }: Exchange): Server {
+  const server = new Server(info, {
+    capabilities: { tools: {} },
+    cacheHints: { 'tools/list': { ttlMs: LIST_TTL_MS, cacheScope: 'private' } },
+  })
+  server.setRequestHandler('tools/list', async ({ params }) => {
+    if (params?.cursor !== undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown cursor')
+    return { tools: (await withProtocolErrors(listTools, logFailure)) as Tool[] }
+  })
+  server.setRequestHandler('tools/call', () =>
+    withProtocolErrors(async () => {
+      const result = await readResult(parts)
+      return server.projectCallToolResult(result, undefined)
+    }, logFailure),
+  )
+  return server
+}
+
+/** Reads the result of a call. Invalid arguments are a result, too. */
+async function readResult(parts: Exchange['parts']): Promise<CallToolResult> {
+  if (parts instanceof Problem && parts.problem === 'invalid') return toErrorResult(parts)
+  if (parts instanceof Error) throw parts
+  for await (const { result } of parts ?? []) return result as CallToolResult
+  throw new Error('A call ended without a result.')
+}
+
+/** Explains invalid arguments to the client's model, which can correct them. */
+const toErrorResult = ({ issues, message }: Problem): CallToolResult => ({
+  content: [
+    { type: 'text', text: issues.map(({ path, message }) => `${path.join('.')} ${message}.`).join('\n') || message },
+  ],
+  isError: true,
+})
+
+/** Replaces an error by one without details; the library would send its message. */
+async function withProtocolErrors<T>(work: () => Promise<T>, logFailure: Exchange['logFailure']): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    logFailure(error)
+    if (!(error instanceof Problem))
+      throw new ProtocolError(ProtocolErrorCode.InternalError, getErrorKind('internal').title)
+    const isCallers = error.problem === 'not_found' || error.problem === 'invalid'
+    throw new ProtocolError(
+      isCallers ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError,
+      error.message,
+    )
+  }
+}

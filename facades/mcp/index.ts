@@ -1,0 +1,106 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
+import { Problem } from '../../routers/core/problems.ts'
+import { accessOf, assertMayCall } from '../../routers/core/trpc.ts'
+import { createCaller } from '../../routers/index.ts'
+import { logServerFailure, toFailure } from '../http/failure.ts'
+import { refuseUnrouted } from '../http/method-not-allowed.ts'
+import { contextOf, type FacadeOptions, findProcedure, getBodyLimit } from '../http/procedures.ts'
+import { assertKnownAddress, type KnownAddresses } from './addresses.ts'
+import type { Exchange } from './gateway-server.ts'
+import { createErrorHandler } from './mcp-errors.ts'
+import { isMessage, readToolCall } from './messages.ts'
+
+interface McpOptions extends FacadeOptions, KnownAddresses {
+  /** Name and version by which the gateway introduces itself. */
+  name: string
+  version: string
+  /** Pause between the comment lines of a silent stream, in milliseconds. */
+  heartbeat: number
+}
+
+interface McpRequest {
+  Params: { server?: string }
+}
+
+/** Registers the gateway to the tools of the service, as one MCP server and as one for each tool server. */
+export async function mcp(app: FastifyInstance, options: McpOptions) {
+  const { resolveContext, bodyLimits } = options
+  const procedure = findProcedure('mcpGateway.callTool')
+  if (!procedure) throw new Error('There is no procedure mcpGateway.callTool.')
+  const access = accessOf(procedure)
+  // Loaded lazily, because it loads all schemas of the protocol.
+  const gateway = lazyPromise(async () => (await import('./gateway-server.ts')).createGateway(options))
+  const authenticate = async (request: FastifyRequest, reply: FastifyReply) => {
+    reply.header('cache-control', 'no-store')
+    assertKnownAddress(request, options)
+    assertMayCall(await resolveContext(request, reply), access)
+  }
+  app.removeContentTypeParser('text/plain')
+  app.setErrorHandler(createErrorHandler(findMetadata))
+  for (const url of ['/mcp', '/mcp/:server']) {
+    app.post<McpRequest>(url, {
+      bodyLimit: getBodyLimit(procedure, bodyLimits),
+      onRequest: authenticate,
+      handler: async (request, reply) => sendResponse(reply, await answer(await gateway(), request)),
+    })
+    // Programs look for the sign-in by any method, so the challenge comes before the method.
+    app.route<McpRequest>({
+      method: ['GET', 'HEAD', 'DELETE', 'PUT', 'PATCH'],
+      url,
+      config: { isRefusal: true } as object,
+      onRequest: [authenticate, refuseUnrouted],
+      handler: refuseUnrouted,
+    })
+  }
+}
+
+/** Programs cannot sign in yet, so they need a token of their person. */
+const findMetadata = (_path: string): string | undefined => undefined
+
+type Gateway = Awaited<ReturnType<typeof import('./gateway-server.ts')['createGateway']>>
+
+async function answer({ fetch }: Gateway, request: FastifyRequest<McpRequest>): Promise<Response> {
+  const { body, params } = request
+  if (!isMessage(body)) throw new Problem('bad_request', { detail: 'The body must be one JSON-RPC message.' })
+  const ctx = contextOf(request)
+  const { mcpGateway } = createCaller(ctx)
+  const server = params.server === undefined ? {} : { server: params.server }
+  const call = readToolCall(body)
+  const exchange: Exchange = {
+    listTools: () => mcpGateway.listTools(server),
+    // A refusal for now has a status of HTTP, which only a call can have that starts before its response.
+    logFailure: (error) => logServerFailure(toFailure(error), request.log),
+    parts: call && (await mcpGateway.callTool({ ...server, ...call }).catch(rethrowRefusal)),
+  }
+  return fetch(toWebRequest(request, ctx.signal()), { parsedBody: body, authInfo: toAuthInfo(exchange) })
+}
+
+/** Rethrows what the whole request is refused for; returns the failure of a call that the client's model can correct. */
+function rethrowRefusal(error: unknown): Error {
+  const { status } = toFailure(error)
+  if (status !== 404 && status !== 422) throw error
+  return error as Error
+}
+
+/** Leaves out all that identifies the caller, as nothing behind this needs it. */
+function toWebRequest({ headers, url }: FastifyRequest, signal: AbortSignal): Request {
+  const passed = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
+    name === 'accept' || name === 'content-type' || name.startsWith('mcp-') ? [[name, String(value)]] : [],
+  )
+  return new Request(new URL(url, 'http://gateway'), { method: 'POST', headers: passed, signal })
+}
+
+/** The library passes only this member to the server that answers. */
+const toAuthInfo = (exchange: Exchange) => ({ token: '', clientId: '', scopes: [], extra: { exchange } })
+
+/** Sends a stream as it comes, and everything else as text, so that it can be compressed. */
+async function sendResponse(reply: FastifyReply, response: Response): Promise<FastifyReply> {
+  const { status, headers, body } = response
+  reply.code(status)
+  const type = headers.get('content-type')
+  if (type) reply.type(type)
+  if (!type?.startsWith('text/event-stream')) return reply.send(await response.text())
+  reply.headers({ 'cache-control': 'no-store, no-transform', 'x-accel-buffering': 'no' })
+  return reply.send(body)
+}

@@ -1,0 +1,61 @@
+import { z } from 'zod'
+import type { ChatContext } from '../ai/chat-context.ts'
+import { type CallableTool, listToolsForCaller } from '../ai/tools/callable-tools.ts'
+import { Problem } from '../core/problems.ts'
+import { about, router, userWith, withBodySize } from '../core/trpc.ts'
+import type { JsonSchema } from '../ports/ai/tools.ts'
+import { isOfServer, startToolCall, toolCall } from './tool-call.ts'
+
+const offeredTool = z.object({
+  name: z.string(),
+  description: z.string(),
+  inputSchema: z.record(z.string(), z.unknown()).describe('The JSON schema of the arguments.'),
+})
+type OfferedTool = z.output<typeof offeredTool>
+
+/** The tools of the service for programs that speak MCP. */
+export const mcpGatewayRouter = router({
+  listTools: userWith('mcp')
+    .meta(about('List the tools that the caller may call, in the order of their names.', z.array(offeredTool)))
+    .input(toolCall.pick({ server: true }))
+    .query(({ ctx, input }) => listTools(ctx, input.server)),
+
+  callTool: userWith('mcp')
+    .meta({
+      ...about('Call a tool, and stream its progress and its result.'),
+      ...withBodySize('tool call'),
+      streams: true,
+    })
+    .input(toolCall)
+    .mutation(({ ctx, input }) => startToolCall(ctx, input)),
+})
+
+async function listTools(ctx: ChatContext, server: string | undefined): Promise<OfferedTool[]> {
+  const tools = await listToolsForCaller(ctx)
+  if (server === undefined) return tools.map(toOfferedTool)
+  const ofServer = tools.filter((tool) => isOfServer(tool, server))
+  if (ofServer.length > 0) return ofServer.map(toOfferedTool)
+  throw new Problem('not_found', { detail: 'There is no tool server of this name with tools for you.' })
+}
+
+const toOfferedTool = ({ name, description, inputSchema }: CallableTool): OfferedTool => ({
+  name,
+  description,
+  inputSchema: { type: 'object', ...withoutHeaders(inputSchema) },
+})
+
+/** Annotation of a schema by which clients would repeat an argument in a header, which only its own server compares. */
+const HEADER_ANNOTATION = 'x-mcp-header'
+
+const withoutHeaders = (schema: JsonSchema): JsonSchema =>
+  JSON.stringify(schema).includes(HEADER_ANNOTATION) ? (removeHeaders(schema) as JsonSchema) : schema
+
+/** Removes the annotation at every level; an argument of the same name is no text, and stays. */
+function removeHeaders(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(removeHeaders)
+  if (typeof value !== 'object' || value === null) return value
+  const members = Object.entries(value).filter(
+    ([name, member]) => name !== HEADER_ANNOTATION || typeof member !== 'string',
+  )
+  return Object.fromEntries(members.map(([name, member]) => [name, removeHeaders(member)]))
+}

@@ -1,0 +1,86 @@
+import { z } from 'zod'
+import type { ChatContext } from '../ai/chat-context.ts'
+import { createCallSignal } from '../ai/model-call.ts'
+import { type CallableTool, findToolForCaller } from '../ai/tools/callable-tools.ts'
+import { callTool } from '../ai/tools/guarded-call.ts'
+import { toServerSlug } from '../catalogue/tools/tool-names.ts'
+import { consumeRateLimit } from '../core/load/rate-limit.ts'
+import { Problem } from '../core/problems.ts'
+import type { ServedResult } from '../ports/ai/tool-servers.ts'
+
+export const toolCall = z.strictObject({
+  server: z.string().max(120).optional().describe('The label of a tool server as its tools are named, or its id.'),
+  name: z.string().max(200),
+  arguments: z.record(z.string(), z.unknown()).default({}),
+})
+type ToolCall = z.output<typeof toolCall>
+
+/** Result of a tool in the members of the protocol. */
+export interface CallResult {
+  content: readonly object[]
+  structuredContent?: unknown
+  isError?: true
+}
+
+export type CallPart = { type: 'result'; result: CallResult }
+
+/**
+ * Starts the call of a tool. Throws if the caller has too many calls under way or in this minute, and if there is no such
+ * tool for the caller.
+ */
+export async function startToolCall(ctx: ChatContext, call: ToolCall): Promise<AsyncGenerator<CallPart, void>> {
+  const { settings } = ctx.services
+  await consumeRateLimit(ctx, [`mcp:user:${ctx.caller.person.id}`], settings.gateway.callsPerMinute)
+  const tool = await findToolForCaller(ctx, call.name)
+  if (!tool || (call.server !== undefined && !isOfServer(tool, call.server)))
+    throw new Problem('not_found', { detail: 'Unknown tool' })
+  return runToolCall(ctx, tool, call, await acquireSlot(ctx))
+}
+
+/** True if the address of a single server names the server of the tool. */
+export const isOfServer = ({ target }: CallableTool, name: string): boolean =>
+  'server' in target && (name === String(target.server.server.id) || name === toServerSlug(target.server.server.label))
+
+/** Seconds after which a call beyond those under way may be sent again. */
+const RETRY_SECONDS = 1
+
+/** Counts a call as under way on all replicas, until it is disposed or the response has ended. */
+async function acquireSlot({ caller, services, notes, signal }: ChatContext): Promise<Disposable> {
+  const { gatewayCalls } = services.limits
+  const key = `mcp-calls:${caller.person.id}`
+  if (!(await gatewayCalls.acquire(key, services.settings.gateway.callsAtOnce))) {
+    notes.adviseRetry({ afterSeconds: RETRY_SECONDS })
+    throw new Problem('too_many_requests', { detail: 'You have too many calls of tools under way. Try again later.' })
+  }
+  const slot = new DisposableStack()
+  slot.defer(() => gatewayCalls.release(key))
+  const ended = signal()
+  if (ended.aborted) slot.dispose()
+  // A call that nobody asks for its parts would never end by itself.
+  else ended.addEventListener('abort', () => slot.dispose(), { once: true })
+  return slot
+}
+
+async function* runToolCall(
+  ctx: ChatContext,
+  tool: CallableTool,
+  { arguments: input }: ToolCall,
+  slot: Disposable,
+): AsyncGenerator<CallPart, void> {
+  using _slot = slot
+  const outcome = await callTool(ctx, tool, input, {
+    surface: 'mcp',
+    signal: createCallSignal(ctx),
+    asks: { findRefusal: async () => 'The person must allow each call of this tool, and cannot be asked here.' },
+    take: toCallResult,
+  })
+  yield { type: 'result', result: 'refusal' in outcome ? toErrorResult(outcome.refusal) : outcome.taken }
+}
+
+const toCallResult = ({ content, structuredContent, isError }: ServedResult): CallResult => ({
+  content,
+  ...(structuredContent !== undefined && { structuredContent }),
+  ...(isError && { isError }),
+})
+
+const toErrorResult = (text: string): CallResult => ({ content: [{ type: 'text', text }], isError: true })
