@@ -16,6 +16,7 @@ const readToolSettings = (env: Env): Settings['tools'] => ({
   atOnce: env.AI_TOOLS_AT_ONCE,
   nativeUses: env.AI_NATIVE_TOOL_USES,
   statusCheckEvery: env.AI_STATUS_CHECK_EVERY,
+  gateway: { callsAtOnce: env.MCP_CALLS_AT_ONCE, callsPerMinute: env.MCP_CALLS_PER_MINUTE },
 })
 
 /** Builds the settings that procedures may use. */
@@ -39,7 +40,6 @@ export function buildSettings(env: Env, appKey: string): Settings {
     strictParameters: env.STRICT_PARAMETERS,
     servesDemo: env.NODE_ENV !== 'production',
     tools: readToolSettings(env),
-    gateway: { callsAtOnce: env.MCP_CALLS_AT_ONCE, callsPerMinute: env.MCP_CALLS_PER_MINUTE },
     auditAddresses: env.AUDIT_ADDRESSES,
     auditRetentionMonths: env.RETENTION_AUDIT_MONTHS,
     sessionLifetime: env.SESSION_LIFETIME,

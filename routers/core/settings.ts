@@ -39,8 +39,6 @@ export interface Settings {
   /** True if the demo provider is enabled. */
   servesDemo: boolean
   tools: ToolSettings
-  /** Calls of tools by programs that speak MCP, of one person on all replicas. */
-  gateway: { callsAtOnce: number; callsPerMinute: number }
   /** Whole months for which single calls are kept; forever if absent. */
   usageRetentionMonths: number | undefined
   /** Precision with which the audit log keeps addresses of callers. */
@@ -118,6 +116,8 @@ interface ToolSettings {
   nativeUses: number
   /** Milliseconds between status checks of models and tool servers. */
   statusCheckEvery: number
+  /** Limits of calls by programs that speak MCP, of one person on all replicas. */
+  gateway: { callsAtOnce: number; callsPerMinute: number }
 }
 
 /** Path of the Pusher protocol's socket below the base URL. */

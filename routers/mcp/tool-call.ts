@@ -30,7 +30,7 @@ export type CallPart = { type: 'result'; result: CallResult }
  */
 export async function startToolCall(ctx: ChatContext, call: ToolCall): Promise<AsyncGenerator<CallPart, void>> {
   const { settings } = ctx.services
-  await consumeRateLimit(ctx, [`mcp:user:${ctx.caller.person.id}`], settings.gateway.callsPerMinute)
+  await consumeRateLimit(ctx, [`mcp:user:${ctx.caller.person.id}`], settings.tools.gateway.callsPerMinute)
   const tool = await findToolForCaller(ctx, call.name)
   if (!tool || (call.server !== undefined && !isOfServer(tool, call.server)))
     throw new Problem('not_found', { detail: 'Unknown tool' })
@@ -48,7 +48,7 @@ const RETRY_SECONDS = 1
 async function acquireSlot({ caller, services, notes, signal }: ChatContext): Promise<Disposable> {
   const { gatewayCalls } = services.limits
   const key = `mcp-calls:${caller.person.id}`
-  if (!(await gatewayCalls.acquire(key, services.settings.gateway.callsAtOnce))) {
+  if (!(await gatewayCalls.acquire(key, services.settings.tools.gateway.callsAtOnce))) {
     notes.adviseRetry({ afterSeconds: RETRY_SECONDS })
     throw new Problem('too_many_requests', { detail: 'You have too many calls of tools under way. Try again later.' })
   }
