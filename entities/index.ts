@@ -1,3 +1,4 @@
+import { ToolUse } from './ai/tool-use.ts'
 import { UsageBill, UsageClosing } from './ai/usage-closing.ts'
 import { UsageCounter } from './ai/usage-counter.ts'
 import { UsageLimit, UsageLimitVersion } from './ai/usage-limit.ts'
@@ -71,6 +72,7 @@ export const entities = [
   AppliedFrontendMigration,
   FrontendMigrationUserdata,
   UsageRecord,
+  ToolUse,
   UsageReservation,
   UsageRollup,
   UsageLimit,

@@ -38,9 +38,28 @@ export const usageCommand = (context: CommandContext) =>
       csv: { type: 'boolean', description: 'Print comma-separated values. It needs --by.' },
       json,
     },
-    subCommands: { close: closeMonthCommand(context) },
+    subCommands: { close: closeMonthCommand(context), tools: toolsCommand(context) },
     run({ args: { month, locale, ...report } }) {
       return month === undefined ? printReport(context, report) : printBill(context, { month, locale, ...report })
+    },
+  })
+
+const toolsCommand = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Report the calls of tools by tool, surface and outcome.' },
+    args: {
+      from: { type: 'string', description: 'The first day in UTC, such as 2026-01-31; 30 days ago if absent.' },
+      to: { type: 'string', description: 'The last day in UTC; today if absent.' },
+      json,
+    },
+    async run({ args: { from, to } }) {
+      const days = await context.prompts.readAll({
+        from: () => parseOptionalFlag('from', day, from, '--from'),
+        to: () => parseOptionalFlag('to', day, to, '--to'),
+      })
+      const record = await context.open(({ host }) => host.usage.tools({ ...days.from, ...days.to }))
+      const rows = record.map(({ server, ...sum }) => ({ server: server ?? '-', ...sum }))
+      context.print({ record, text: formatTable(rows, 'No tool was called in this time.') })
     },
   })
 

@@ -7,7 +7,7 @@ import type { ChatContext } from './chat-context.ts'
 import type { AiRequest } from './request/request.ts'
 import type { SelectedTools } from './request/tool-references.ts'
 import { type CallableTool, getServerLabel, toCallableTool } from './tools/callable-tools.ts'
-import { callCheckedTool, toApprovableCall } from './tools/guarded-call.ts'
+import { callCheckedTool, recordInvalidCall, toApprovableCall } from './tools/guarded-call.ts'
 
 interface ToolOptions {
   model: CallableModel
@@ -36,6 +36,7 @@ export function listSelectedServiceTools(
 /** Builds the function that a model calls. */
 function toFunctionTool(ctx: ChatContext, tool: CallableTool, approvals: Approvals): FunctionTool {
   const { name, description, input, needsApproval } = tool
+  const { surface } = approvals
   approvals.needsApproval ||= needsApproval
   const approval = {
     server: getServerLabel(tool),
@@ -48,8 +49,8 @@ function toFunctionTool(ctx: ChatContext, tool: CallableTool, approvals: Approva
     input,
     schema: tool.inputSchema,
     ...(needsApproval && { approval }),
+    noteInvalid: () => recordInvalidCall(ctx, tool, surface),
     async run(input, signal, begin) {
-      const { surface } = approvals
       const outcome = await callCheckedTool(ctx, tool, input, {
         surface,
         signal,

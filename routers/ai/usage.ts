@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { removeOldToolUses, sumToolUses } from '../../entities/ai/tool-use.sql.ts'
 import { listLimitsFor } from '../../entities/ai/usage-limit.sql.ts'
 import { oldestUsageDay, reportUsage, rollUpUsage, summariseUsage } from '../../entities/ai/usage-report.sql.ts'
 import { listOfferedModels } from '../../entities/catalogue/ai-model.sql.ts'
@@ -69,6 +70,11 @@ export const usageRouter = router({
     .input(period)
     .query(({ ctx, input }) => ctx.services.sql(reportUsage, [input.from, input.to])),
 
+  tools: adminWith('read')
+    .meta(about('Sum up the calls of tools by tool, surface and outcome.'))
+    .input(period)
+    .query(({ ctx, input }) => ctx.services.sql(sumToolUses, [input.from, input.to])),
+
   /** Sums up everybody's calls by one dimension in batches, because there may be as many rows as people. */
   by: host
     .input(z.strictObject({ ...days, by: z.enum(usageGroupings) }).refine(isInOrder, orderIssue))
@@ -92,6 +98,7 @@ export const usageRouter = router({
     const months = services.settings.usageRetentionMonths
     if (months === undefined) return { days: 0 }
     const cutoff = getMonthStart(months)
+    while ((await services.sql(removeOldToolUses, [cutoff])).length > 0);
     let days = 0
     for (;;) {
       const [oldest] = await services.sql(oldestUsageDay, [cutoff])

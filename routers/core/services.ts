@@ -6,6 +6,7 @@ import type { ModelConfig, ModelOrigins } from '../ports/ai/model-config.ts'
 import type { ModelGateway } from '../ports/ai/models.ts'
 import type { PromptFiles } from '../ports/ai/prompt-files.ts'
 import type { ToolServers } from '../ports/ai/tool-servers.ts'
+import type { ToolUses } from '../ports/ai/tool-uses.ts'
 import type { UsageLedger } from '../ports/ai/usage-ledger.ts'
 import type { ReadAnnouncementText, WriteAnnouncementTexts } from '../ports/announcement-texts.ts'
 import type { AuditLog } from '../ports/audit-log.ts'
@@ -106,6 +107,7 @@ export interface AiServices {
   models: ModelGateway
   callableModels: CallableModels
   toolServers: ToolServers
+  toolUses: ToolUses
   usageLedger: UsageLedger
   promptFiles: PromptFiles
   modelConfig: () => Promise<ModelConfig>

@@ -1,4 +1,5 @@
 import type { EntityMetadata, EntityProperty, MetadataStorage } from '@mikro-orm/core'
+import { ToolUse } from '../../entities/ai/tool-use.ts'
 import { UsageBill } from '../../entities/ai/usage-closing.ts'
 import { UsageRecord } from '../../entities/ai/usage-record.ts'
 import { UsageRollup } from '../../entities/ai/usage-rollup.ts'
@@ -111,6 +112,7 @@ export const personalTables: readonly PersonalTable[] = [
   { entity: AnnouncementTarget, path: ['user'] },
   { entity: AnnouncementReceipt, path: ['user'] },
   { entity: UsageRecord, path: ['user'] },
+  { entity: ToolUse, path: ['user'] },
   { entity: UsageRollup, path: ['user'] },
   { entity: UsageBill, path: ['user'] },
   { entity: DeprecatedCall, path: ['user'] },

@@ -14,6 +14,7 @@ import { readLimits } from '../config/config-file.ts'
 import type { Env } from '../config/settings.ts'
 import { ConnectedToolServers } from '../mcp/tool-servers.ts'
 import { createCallableModels } from '../stores/callable-models.ts'
+import { createToolUses } from '../stores/usage/tool-uses.ts'
 import { createUsageLedger } from '../stores/usage/usage-ledger.ts'
 
 interface AiServiceOptions {
@@ -39,6 +40,7 @@ export function createAiServices({ env, sql, log, vault, hooks, metrics, attachm
   const outageReports = new OutageReports(log, metrics)
   const models = createGateway({ vault, log, outages: outageReports })
   const usageLedger = createUsageLedger({ sql, log, onReached: createLimitReporter(hooks, log) })
+  const toolUses = createToolUses(sql, log)
   const configReaders = createConfigReaders(env)
   const toolServers = new ConnectedToolServers({
     vault,
@@ -50,9 +52,11 @@ export function createAiServices({ env, sql, log, vault, hooks, metrics, attachm
   const callableModels = createCallableModels(sql)
   const promptFiles = createPromptFiles({ sql, vault, attachments })
   return {
-    services: { models, callableModels, toolServers, usageLedger, promptFiles, ...configReaders },
+    services: { models, callableModels, toolServers, toolUses, usageLedger, promptFiles, ...configReaders },
     outageReports,
-    flush: () => usageLedger.close(),
+    async flush() {
+      await Promise.all([usageLedger.close(), toolUses.flush()])
+    },
     close: () => Promise.all([models.close(), toolServers.close()]),
   }
 }

@@ -40,6 +40,10 @@ async function personWithData(name: string) {
      values ($1, 'api', 'demo', $2, 7, 'completed', 5, 'r')`,
     [id, `model of ${name}`],
   )
+  await svc.rows(
+    `insert into tool_uses (user_id, tool, surface, outcome, duration_ms) values ($1, $2, 'mcp', 'completed', 5)`,
+    [id, `tool of ${name}`],
+  )
   return { browser, id, name, token, client }
 }
 
@@ -107,6 +111,7 @@ test('an archive has what a person wrote, uploaded and used, and nothing of othe
   expect(archive.rows('room-members')).toMatchObject([{ attributes: { role: 'admin', username: 'fay' } }])
   expect(archive.rows('user-keychain-values')).toMatchObject([{ attributes: { value: seal('key of fay') } }])
   expect(archive.rows('usage-records')).toMatchObject([{ attributes: { model: 'model of fay', inputTokens: 7 } }])
+  expect(archive.rows('tool-uses')).toMatchObject([{ attributes: { tool: 'tool of fay', surface: 'mcp' } }])
   expect(archive.rows('access-tokens').map(({ attributes }) => attributes['name'])).toEqual(['test', 'of fay'])
   expect(archive.rows('audit-entries')[0]).toMatchObject({ attributes: { act: 'sessions.login' } })
   expect(archive.manifest.damagedFiles).toEqual([])

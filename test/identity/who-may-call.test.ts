@@ -160,7 +160,7 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
     to: 'extApps.update extApps.delete announcements.make announcements.publish announcements.changeTexts',
   },
   { open: 'an administrator', by: ['write', 'admin'], to: 'extApps.create extApps.rotateCredential users.delete' },
-  { open: 'an administrator', by: 'read', to: 'usage.report audit.list audit.actors' },
+  { open: 'an administrator', by: 'read', to: 'usage.report usage.tools audit.list audit.actors' },
   { open: 'an administrator', by: 'metrics', to: 'metrics.read' },
   { open: 'an administrator', by: 'write', to: 'aiModels.create aiModels.update aiModels.delete' },
   { open: 'an administrator', by: 'write', to: 'aiModelDescriptions.create aiModelDescriptions.update' },

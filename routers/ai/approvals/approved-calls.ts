@@ -263,7 +263,10 @@ async function runApprovedCall(
   if (refusal) return withRunPart(toFailure(refusal))
   if (!tool?.approval) return withRunPart(toFailure('There is no such tool about which the person is asked.'))
   const parsedInput = tool.input.safeParse(parseArguments(json))
-  if (!parsedInput.success) return withRunPart(toFailure(describeInvalidInput(parsedInput.error)))
+  if (!parsedInput.success) {
+    tool.noteInvalid?.()
+    return withRunPart(toFailure(describeInvalidInput(parsedInput.error)))
+  }
   const run = async () => {
     const outcome = await runTool(tool, json, signal, () =>
       onStart({ type: 'tool-start', ...publicCall, input: parsedInput.data }),

@@ -1,3 +1,4 @@
+import type { ToolOutcomeWord, ToolSurface } from '../../../entities/ai/tool-use.ts'
 import { createTimeLimit, runUntilAborted } from '../../core/timeout.ts'
 import { describeInvalidInput, toResultText } from '../../ports/ai/tool-calls.ts'
 import { type ServedResult, ToolFailure, ToolServerError } from '../../ports/ai/tool-servers.ts'
@@ -6,11 +7,8 @@ import type { ApprovableCall } from '../approvals/approvals.ts'
 import type { ChatContext } from '../chat-context.ts'
 import { type CallableTool, getServerLabel, hashDefinition } from './callable-tools.ts'
 
-/** Where a tool is called: in a private chat or a request to a model, in a room, or by a program over MCP. */
-export type Surface = 'chat' | 'room' | 'mcp'
-
 export interface GuardedCallOptions<Taken> {
-  surface: Surface
+  surface: ToolSurface
   /** Aborts when the caller has gone; the tool server is then told to cancel the call. */
   signal: AbortSignal
   /** Decides about a call that its person must approve. Returns why it must not run. */
@@ -36,9 +34,14 @@ export async function callTool<Taken>(
   options: GuardedCallOptions<Taken>,
 ): Promise<GuardedOutcome<Taken>> {
   const parsed = tool.input.safeParse(toolArguments)
-  return parsed.success
-    ? callCheckedTool(ctx, tool, parsed.data, options)
-    : { refusal: describeInvalidInput(parsed.error) }
+  if (parsed.success) return callCheckedTool(ctx, tool, parsed.data, options)
+  recordInvalidCall(ctx, tool, options.surface)
+  return { refusal: describeInvalidInput(parsed.error) }
+}
+
+/** Records a call whose arguments do not match the schema. */
+export function recordInvalidCall(ctx: ChatContext, tool: CallableTool, surface: ToolSurface): void {
+  new CallRecord(ctx, tool, surface).end('invalid')
 }
 
 /** Calls a tool with arguments that its schema has parsed. */
@@ -48,17 +51,23 @@ export async function callCheckedTool<Taken>(
   input: unknown,
   options: GuardedCallOptions<Taken>,
 ): Promise<GuardedOutcome<Taken>> {
+  const { signal, asks, begin, take, surface } = options
+  const record = new CallRecord(ctx, tool, surface)
   try {
-    const { signal, asks, begin, take } = options
     const refusal = tool.needsApproval ? await asks.findRefusal(toApprovableCall(tool, input), signal) : undefined
-    if (refusal !== undefined) return { refusal }
+    if (refusal !== undefined) {
+      record.end(signal.aborted ? 'aborted' : 'refused')
+      return { refusal }
+    }
     begin?.()
     const result = await runTool(ctx, tool, input, signal)
     const taken = take(result)
-    assertSize(taken, ctx.services.settings.tools.maxResult)
+    const bytes = measure(taken, ctx.services.settings.tools.maxResult)
+    record.end(result.isError ? 'failed' : 'completed', bytes)
     return { taken, isError: result.isError }
   } catch (error) {
-    return { refusal: reportFailure(ctx, tool, options, error) }
+    record.end(signal.aborted ? 'aborted' : 'broken')
+    return { refusal: reportFailure(ctx, tool, surface, error) }
   }
 }
 
@@ -103,16 +112,46 @@ class ToolError extends Error {
   override name = 'ToolError'
 }
 
-function assertSize(taken: unknown, maxBytes: number): void {
+/** Returns the size of what is taken. Throws if it is too large. */
+function measure(taken: unknown, maxBytes: number): number {
   const bytes = Buffer.byteLength(toResultText(taken))
   if (bytes > maxBytes) throw new ToolError(`its result is ${bytes} bytes, of which ${maxBytes} are taken`)
+  return bytes
+}
+
+/** The record of one call, which is written after the call and has nothing of what was said in it. */
+class CallRecord {
+  readonly #ctx: ChatContext
+  readonly #tool: CallableTool
+  readonly #surface: ToolSurface
+  readonly #startedAt = performance.now()
+
+  constructor(ctx: ChatContext, tool: CallableTool, surface: ToolSurface) {
+    this.#ctx = ctx
+    this.#tool = tool
+    this.#surface = surface
+  }
+
+  end(outcome: ToolOutcomeWord, bytes = 0): void {
+    const { person, token } = this.#ctx.caller
+    this.#ctx.services.ai.toolUses.record({
+      userId: person.id,
+      tokenId: token?.id ?? null,
+      server: getServerLabel(this.#tool) || null,
+      tool: this.#tool.name,
+      surface: this.#surface,
+      outcome,
+      durationMs: Math.round(performance.now() - this.#startedAt),
+      bytes,
+    })
+  }
 }
 
 /** Logs a failed call without its input. Returns the reason if it is one of our own messages. */
 function reportFailure(
   { services: { log }, requestId }: ChatContext,
   { name: tool, target }: CallableTool,
-  { surface }: Pick<GuardedCallOptions<unknown>, 'surface'>,
+  surface: ToolSurface,
   error: unknown,
 ): string {
   const isKnown = error instanceof ToolServerError || error instanceof ToolError

@@ -55,7 +55,10 @@ async function checkAndRun(
 ): Promise<ToolOutcome> {
   try {
     const parsed = tool.input.safeParse(parseArguments(json))
-    if (!parsed.success) return { text: describeInvalidInput(parsed.error), isError: true }
+    if (!parsed.success) {
+      tool.noteInvalid?.()
+      return { text: describeInvalidInput(parsed.error), isError: true }
+    }
     const result: unknown = await tool.run(parsed.data, signal, begin)
     const isError = result instanceof ToolFailure
     return { text: toResultText(isError ? result.error : result), isError }

@@ -65,6 +65,8 @@ export interface FunctionTool<Input extends z.ZodType = z.ZodType> {
     /** Creates the approval request that ends the answer; undefined if the tool must be run, which may refuse. */
     question(input: z.output<Input>): Promise<ApprovalPart | undefined>
   }
+  /** Is called with a call whose input does not match the schema, and which therefore does not run. */
+  noteInvalid?(): void
   /** Runs the tool; calls `begin` once the call is allowed. A tool that needs no approval need not call it. */
   run(input: z.output<Input>, signal: AbortSignal, begin?: () => void): unknown
 }
