@@ -34,6 +34,8 @@ export type ErrorCode = ServiceErrorCode | 'unreachable' | 'aborted'
 export interface Issue {
   path: readonly (string | number)[]
   message: string
+  /** The kind of the issue, where a program can do something about it. */
+  reason?: 'too_long' | 'pending'
 }
 
 /** What a usage limit has left, and what the refused call may take of it; amounts in the unit of the limit. */

@@ -40,7 +40,8 @@ const defaultPrompts: Record<Locale, Record<string, string>> = {
       'Give this conversation a title of at most three words, in its own language. Answer with the title only.',
     prompt_improvement:
       'Improve this request to a language model, in its own language, without changing what is asked. Answer with the new request only.',
-    summary: 'Summarise this whole conversation in at most one hundred words. Answer with the summary only.',
+    summary:
+      'Summarise this conversation so that it can go on from the summary alone: what was asked, found and decided, with names, numbers and open questions, in its own language, in at most three hundred words. Answer with the summary only.',
   },
   de_DE: {
     default: 'Du bist ein hilfreicher Assistent. Antworte klar und ehrlich, und sage, wenn du etwas nicht weißt.',
@@ -48,7 +49,8 @@ const defaultPrompts: Record<Locale, Record<string, string>> = {
       'Gib diesem Gespräch einen Titel aus höchstens drei Wörtern, in seiner eigenen Sprache. Antworte nur mit dem Titel.',
     prompt_improvement:
       'Verbessere diese Anfrage an ein Sprachmodell in ihrer eigenen Sprache, ohne zu ändern, worum gebeten wird. Antworte nur mit der neuen Anfrage.',
-    summary: 'Fasse dieses ganze Gespräch in höchstens hundert Wörtern zusammen. Antworte nur mit der Zusammenfassung.',
+    summary:
+      'Fasse dieses Gespräch so zusammen, dass es allein mit der Zusammenfassung weitergehen kann: was gefragt, gefunden und entschieden wurde, mit Namen, Zahlen und offenen Fragen, in seiner eigenen Sprache, in höchstens dreihundert Wörtern. Antworte nur mit der Zusammenfassung.',
   },
 }
 

@@ -53,7 +53,11 @@ interface ProblemMeta {
 }
 
 const limitIssues = (issues: readonly Issue[], ctx: Context | undefined): Issue[] =>
-  (ctx ? ctx.notes.limitIssues(issues) : truncateIssues(issues)).map(({ path, message }) => ({ path, message }))
+  (ctx ? ctx.notes.limitIssues(issues) : truncateIssues(issues)).map(({ path, message, reason }) => ({
+    path,
+    message,
+    ...(reason && { reason }),
+  }))
 
 function writeMessage(error: TRPCError, issues: readonly Issue[]): string {
   if (error instanceof Problem) return error.message

@@ -1,6 +1,6 @@
 import { useEffect } from 'react'
 import { type LimitRefusal, SvcError } from '../../../client/index.ts'
-import { describeError, getRequestId, isRateLimited } from '../shared/api/error-text.ts'
+import { describeError, getRequestId, isRateLimited, isTooLong } from '../shared/api/error-text.ts'
 import type { ChatModel } from '../shared/models/models.ts'
 import { describeLimitAmount, formatTimestamp } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
@@ -10,6 +10,7 @@ import styles from './answer-failure.module.css'
 import { useChatActions } from './chat-state.ts'
 import { findFittingModel } from './fitting-model.ts'
 import { refreshMessages } from './messages.ts'
+import { OverflowNotice } from './overflow-notice.tsx'
 import { findReason } from './unanswered.ts'
 
 interface AnswerFailureProps {
@@ -22,8 +23,10 @@ interface AnswerFailureProps {
 }
 
 /** Shows the error below the answer, with what the person can do. */
-export function AnswerFailure({ error, parent, model, models }: AnswerFailureProps) {
+export function AnswerFailure(props: AnswerFailureProps) {
+  const { error, parent, model, models } = props
   const { tryAgain } = useChatActions()
+  if (isTooLong(error)) return <OverflowNotice {...props} />
   const isForNow = isRateLimited(error)
   const requestId = isForNow ? undefined : getRequestId(error)
   const limit = error instanceof SvcError ? error.limit : undefined

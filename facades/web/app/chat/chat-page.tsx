@@ -23,11 +23,13 @@ import type { ChatOptionsProps } from './chat-options-dialog.tsx'
 import { type Question, requestAnswer, storeQuestion } from './chat-requests.ts'
 import { ActionsProvider, useChat } from './chat-state.ts'
 import { QuestionComposer } from './composer.tsx'
+import { ContextGauge } from './context-gauge.tsx'
 import { createConversation, createTemporaryChat, saveOptions, useConversation } from './conversations.ts'
 import { MessageList } from './message-list.tsx'
 import { readAllEarlier, type useMessages } from './messages.ts'
 import { DeletedNotice, MissingChat } from './missing-chat.tsx'
 import { useReadingEnd } from './read-aloud.ts'
+import { useSummaryRun } from './summariser.ts'
 import { isTemporary as isTemporarySlug, useIsGone, useIsKeeping } from './temporary-chats.ts'
 import { TemporaryHint, TemporaryNotice } from './temporary-notice.tsx'
 import { isHalted, type Turn, turns } from './turn.ts'
@@ -136,6 +138,7 @@ function Chat({ slug }: { slug: string }) {
             slug={slug}
             targetNumber={targetNumber}
             models={models ?? []}
+            maxTokens={model?.limits?.maxInputTokens ?? undefined}
             earlier={getEarlier(query)}
           />
         )}
@@ -161,13 +164,14 @@ function ChatComposer({ slug, chat }: { slug: string; chat: ReturnType<typeof us
   const isBlocked = useIsSendingBlocked()
   const isTemporary = isTemporarySlug(slug)
   const isKeeping = useIsKeeping(slug)
+  const isSummarising = useSummaryRun(slug)?.phase === 'running'
   const isDeleted = isNotFound(useConversation(slug).error)
   const isReady = query.data !== undefined && preparation.isLoaded && model !== undefined
   const preparationError = query.isLoadingError ? undefined : preparation.error
   return (
     <QuestionComposer
       slug={slug}
-      canSend={isReady && !isBlocked && !isDeleted && !isKeeping}
+      canSend={isReady && !isBlocked && !isDeleted && !isKeeping && !isSummarising}
       isLoading={isLoading(chat)}
       isAnswering={turns.isAnswering(slug)}
       models={{ models, model, choose }}
@@ -178,6 +182,7 @@ function ChatComposer({ slug, chat }: { slug: string; chat: ReturnType<typeof us
           <>
             {isTemporary && <TemporaryNotice slug={slug} isAnswering={turns.isAnswering(slug)} />}
             <ArchiveNotice slug={slug} />
+            <ContextGauge slug={slug} chat={chat} />
             <SendObstacles
               error={models ? preparationError : modelsError}
               models={models}

@@ -1,21 +1,19 @@
 import type { AiRequest } from '../shared/api/client.ts'
 import { readChatSettings } from '../shared/chat-settings.ts'
-import { joinTexts } from '../shared/conversation/answer-segments.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
+import { findMaxInput } from '../shared/models/models.ts'
 import { refreshLimits } from '../shared/notices/limit-notice.tsx'
 import { hasTitles } from '../shared/site.ts'
 import { t } from '../shared/text/labels.ts'
 import { type ChatOptions, readOptions } from './chat-options.ts'
 import { refreshConversations } from './conversations.ts'
-import { MAX_HISTORY, selectHistory } from './history.ts'
 import type { OpenedMessage } from './message-content.ts'
-import { putMessageInCache, readPathTo } from './messages.ts'
+import { putMessageInCache, readSentHistory } from './messages.ts'
+import { toRequestMessages } from './request-messages.ts'
 import { readSystemPrompt } from './system-prompt.ts'
 import { getCalls, isKeeping, isTemporary } from './temporary-chats.ts'
 import { nameAfterFirstAnswer } from './titles.ts'
 import { type TurnRequest, turns } from './turn.ts'
-
-type RequestMessage = AiRequest['messages'][number]
 
 /** A conversation and the model that answers in it. */
 export interface ChatContext {
@@ -80,15 +78,15 @@ async function buildRequest(
   { parent, partialAnswer, maxTokens }: AnswerRequest,
   signal: AbortSignal,
 ): Promise<AiRequest> {
-  const last = partialAnswer?.number ?? parent
-  const [path, systemPrompt, options, settings] = await Promise.all([
-    readPathTo(key, slug, { parent: last, minLength: MAX_HISTORY + 1 }, signal),
-    readSystemPrompt(key, slug),
+  const [history, instructions, options] = await Promise.all([
+    readSentHistory(key, slug, partialAnswer?.number ?? parent, signal),
+    readInstructions(key, slug),
     readOptions(key, slug),
-    readChatSettings(key),
   ])
-  const instructions = [settings.instructions, systemPrompt].filter((text) => text !== '').join('\n\n')
-  const messages = selectHistory(path).flatMap(toRequestMessages)
+  const messages = toRequestMessages(history, findMaxInput(modelId), {
+    summaryRequest: t('app.summary.request'),
+    writeFileName: (name) => t('app.files.sentName', { name }),
+  })
   if (partialAnswer)
     messages.push({ role: 'user', content: [{ type: 'text', text: t('app.message.continueInstruction') }] })
   return {
@@ -100,19 +98,15 @@ async function buildRequest(
   }
 }
 
+/** Reads the instructions for all chats and those of one. */
+export async function readInstructions(key: ConversationKey, slug: string): Promise<string> {
+  const [settings, systemPrompt] = await Promise.all([readChatSettings(key), readSystemPrompt(key, slug)])
+  return [settings.instructions, systemPrompt].filter((text) => text !== '').join('\n\n')
+}
+
 const toRequestOptions = ({ parameters, areToolsOff }: ChatOptions, maxTokens: number | undefined) => ({
   // The whole request is marked for the cache of providers that keep only what is marked.
   parameters: { ...parameters, ...(maxTokens !== undefined && { maxTokens }), cache: {} },
   optionalParameters: true,
   ...(areToolsOff ? { modelTools: [], toolChoice: 'none' as const } : { mayAsk: 'amid' as const, toolUses: true }),
 })
-
-/** Converts a stored message to messages of a request; empty messages are left out. */
-function toRequestMessages({ role, answer, attachments, isUnreadable }: OpenedMessage): RequestMessage[] {
-  const text = joinTexts(answer)
-  if (isUnreadable) return []
-  if (role === 'assistant') return text === '' ? [] : [{ role, content: [{ type: 'text', text }] }]
-  const files = attachments.map(({ id }) => ({ type: 'attachment' as const, id, optional: true }))
-  const content = [...files, ...(text === '' ? [] : [{ type: 'text' as const, text }])]
-  return content.length === 0 ? [] : [{ role, content }]
-}

@@ -2,16 +2,27 @@ import { useLocation } from '@tanstack/react-router'
 import { createContext, useContext, useEffect, useMemo, useRef, useState } from 'react'
 import { focusField } from '../shared/conversation/composer.tsx'
 import type { ConversationKey } from '../shared/conversation-key.ts'
-import { type ChatModel, useModels } from '../shared/models/models.ts'
+import { type ChatModel, findMaxInput, useModels } from '../shared/models/models.ts'
 import { useSession } from '../shared/session.tsx'
-import { copyFile } from '../shared/upload-file.ts'
+import { copyBeginning, copyFile } from '../shared/upload-file.ts'
 import { buildPath, type PathStep, ROOT_NUMBER, takeStepsUpTo } from './branches.ts'
 import { useChatModel } from './chat-model.ts'
 import { usePreparation } from './chat-options.ts'
-import { type ChatContext, continueAnswer, type Question, requestAnswer, sendQuestion } from './chat-requests.ts'
+import {
+  type ChatContext,
+  continueAnswer,
+  type Question,
+  readInstructions,
+  requestAnswer,
+  sendQuestion,
+} from './chat-requests.ts'
 import { type OpenedMessage, readNumber } from './message-content.ts'
 import { flattenPages, readPathTo, useMessages } from './messages.ts'
+import { findOverflow, type Overflow } from './overflow.ts'
+import { hasWholeHistory, splitPath } from './sent-history.ts'
 import { readShownBranch, writeShownBranch } from './shown-branch.ts'
+import { changeSummary, summaryRuns } from './summariser.ts'
+import { estimateTokens, takeBeginning } from './token-estimate.ts'
 import { type Turn, turns, useTurn } from './turn.ts'
 
 /** Actions on a conversation. */
@@ -32,6 +43,14 @@ export interface ChatActions {
   tryAgain(parent: number, change?: { modelId?: string; maxTokens?: number }): void
   /** Stores an answer that has come and could not be stored. */
   storeAgain(): void
+  /** Puts a summary in place of older messages, and then requests the answer to a question that has none. */
+  summarise(end: number, modelId?: string): Promise<void>
+  /** Changes the words of a summary, or whether it is used. */
+  changeSummary(summary: OpenedMessage, change: { text?: string; isUndone?: boolean }): Promise<void>
+  /** Finds out what made a question too long for a model. */
+  findOverflow(parent: number, modelId: string): Promise<Overflow | undefined>
+  /** Asks a question again with the beginning of a file that was too long. */
+  sendBeginning(overflow: Overflow): Promise<void>
 }
 
 /** The state of a conversation and the actions on it. */
@@ -47,7 +66,20 @@ export function useChat(slug: string) {
   const { steps, showBranch, targetNumber } = useShownBranch({ slug, query, messages, isAnswering: turn !== undefined })
   const actions = useActions({ slug, key, model, recordUse, steps, showBranch, setEditedNumber })
   const shown = { ...showTurn(steps, turn), editedNumber }
-  return { query, models, modelsError, model, isModelKnown, choose, turn, shown, actions, preparation, targetNumber }
+  return {
+    query,
+    models,
+    modelsError,
+    model,
+    isModelKnown,
+    choose,
+    turn,
+    steps,
+    shown,
+    actions,
+    preparation,
+    targetNumber,
+  }
 }
 
 interface ShownPath {
@@ -138,25 +170,23 @@ function createActions(state: () => ActionContext): ChatActions {
     return { slug, key, modelId: modelId ?? '' }
   }
   const getLast = () => state().steps.at(-1)?.message
-  /** Returns the path to the parent of a message. */
-  const readPathBefore = async (message: OpenedMessage) => {
-    const { slug, key } = state()
-    return (await readPathTo(key, slug, { parent: message.number, minLength: 2 })).slice(0, -1)
-  }
+  const readPathBefore = (message: OpenedMessage) => readParentPath(state(), message)
   /** Shows the newest version of the message after this path. */
   const showNewestAfter = (path: readonly OpenedMessage[]) => state().showBranch(path.at(-1)?.number ?? ROOT_NUMBER)
+  const resend: Resend = async (message, text, files, copy = copyFile) => {
+    const path = await readPathBefore(message)
+    const attachments = await copyFiles(files, copy)
+    await sendQuestion(getContext(), { text, attachments }, path.at(-1)?.number ?? ROOT_NUMBER)
+    showNewestAfter(path)
+  }
   return {
     send(question) {
       const chat = getContext()
+      summaryRuns.clear(chat.slug)
       state().recordUse(chat.modelId)
       return sendQuestion(chat, question, getLast()?.number ?? ROOT_NUMBER)
     },
-    async resend(message, text, files) {
-      const path = await readPathBefore(message)
-      const attachments = await copyFiles(files)
-      await sendQuestion(getContext(), { text, attachments }, path.at(-1)?.number ?? ROOT_NUMBER)
-      showNewestAfter(path)
-    },
+    resend,
     async regenerate(message, modelId) {
       const path = await readPathBefore(message)
       requestAnswer(getContext(modelId), path.at(-1)?.number ?? ROOT_NUMBER)
@@ -182,13 +212,63 @@ function createActions(state: () => ActionContext): ChatActions {
       state().showBranch(parent)
     },
     storeAgain: () => turns.storeAgain(state().slug),
+    ...createLengthActions(state, getContext, resend),
   }
 }
 
+/** Returns the path to the parent of a message. */
+async function readParentPath({ slug, key }: ActionContext, { number }: OpenedMessage): Promise<OpenedMessage[]> {
+  const isEnough = ({ length }: readonly OpenedMessage[]) => length >= 2
+  return (await readPathTo(key, slug, { parent: number, isEnough })).slice(0, -1)
+}
+
+/** The actions on a chat that is longer than a model can read. */
+function createLengthActions(
+  state: () => ActionContext,
+  getContext: (modelId?: string) => ChatContext,
+  resend: Resend,
+): Pick<ChatActions, 'summarise' | 'changeSummary' | 'findOverflow' | 'sendBeginning'> {
+  return {
+    async summarise(end, modelId) {
+      const chat = getContext(modelId)
+      const stored = await summaryRuns.run(chat, end)
+      if (!stored) return
+      if (stored.isAnswerPending) requestAnswer(chat, stored.number)
+      if (state().slug === chat.slug) state().showBranch(stored.number)
+    },
+    changeSummary: (summary, change) => changeSummary(state(), summary, change),
+    async findOverflow(parent, modelId) {
+      const { slug, key } = state()
+      const [path, instructions] = await Promise.all([
+        readPathTo(key, slug, { parent, isEnough: hasWholeHistory }),
+        readInstructions(key, slug),
+      ])
+      return findOverflow(splitPath(path), findMaxInput(modelId), estimateTokens(instructions))
+    },
+    async sendBeginning({ question, file: long, room }) {
+      const message = state().steps.find((step) => step.message.number === question)?.message
+      if (!message) return
+      const copy = (file: File) =>
+        file.id === long?.id ? copyBeginning(file, (text) => takeBeginning(text, room)) : copyFile(file)
+      await resend(message, message.answer.text, message.attachments, copy)
+    },
+  }
+}
+
+/** Sends a question again; `copy` uploads each of its files once more. */
+type Resend = (
+  message: OpenedMessage,
+  text: string,
+  files: OpenedMessage['attachments'],
+  copy?: (file: File) => Promise<string>,
+) => Promise<void>
+
+type File = OpenedMessage['attachments'][number]
+
 /** Copies files one after the other, so that they keep their order. */
-async function copyFiles(files: OpenedMessage['attachments']): Promise<string[]> {
+async function copyFiles(files: readonly File[], copy: (file: File) => Promise<string>): Promise<string[]> {
   const ids: string[] = []
-  for (const file of files) ids.push(await copyFile(file))
+  for (const file of files) ids.push(await copy(file))
   return ids
 }
 

@@ -1,5 +1,12 @@
 import { type ReactNode, useRef, useState } from 'react'
-import { Composer, SendButton, useFieldFocus, useInsertions, useSubmit } from '../shared/conversation/composer.tsx'
+import {
+  Composer,
+  SendButton,
+  useAttachmentTarget,
+  useFieldFocus,
+  useInsertions,
+  useSubmit,
+} from '../shared/conversation/composer.tsx'
 import { isTemporaryDraft, useDraft } from '../shared/conversation/draft.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
@@ -107,6 +114,7 @@ function useQuestionForm(
   const draft = useDraft(conversationKey, String(connection.userinfo?.id), draftName)
   const refusal = isTemporaryDraft(draftName) ? t('app.temporary.noFiles') : undefined
   const uploads = useUploads(draftName, undefined, refusal)
+  useAttachmentTarget('chat', uploads.add)
   const hasContent = draft.text.trim() !== '' || uploads.ids.length > 0
   const isComplete = !uploads.isUploading && hasContent
   const submit = async () => {

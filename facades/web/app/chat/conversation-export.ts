@@ -52,8 +52,9 @@ const findShownPath = (slug: string, messages: readonly OpenedMessage[]) =>
 
 /** Writes the branch that is shown as Markdown. */
 function toMarkdown({ slug, name }: Conversation, messages: readonly OpenedMessage[]): string {
-  const parts = findShownPath(slug, messages).map(({ message: { role, model, answer, attachments } }) => {
-    const heading = `## ${role === 'user' ? t('app.message.you') : model}`
+  const parts = findShownPath(slug, messages).map(({ message }) => {
+    const { answer, attachments } = message
+    const heading = `## ${nameAuthor(message)}`
     const files = attachments.map((file) => `- ${file.name}`)
     const sources = answer.citations.map(({ url, title }, index) => `${index + 1}. [${title ?? url}](${url})`)
     return [heading, writeAnswer(answer), files.join('\n'), sources.join('\n')]
@@ -61,6 +62,11 @@ function toMarkdown({ slug, name }: Conversation, messages: readonly OpenedMessa
       .join('\n\n')
   })
   return `# ${name}\n\n${parts.join('\n\n')}\n`
+}
+
+function nameAuthor({ role, model, answer: { summary } }: OpenedMessage): string {
+  if (summary) return t('app.summary.title', { count: summary.replaced })
+  return role === 'user' ? t('app.message.you') : (model ?? '')
 }
 
 /** Writes the text and the tool calls of an answer in their order. */

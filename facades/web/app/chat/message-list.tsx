@@ -1,4 +1,4 @@
-import { useLayoutEffect, useMemo, useRef } from 'react'
+import { type ReactNode, useLayoutEffect, useMemo, useRef } from 'react'
 import { Divider } from '../shared/conversation/divider.tsx'
 import { MessageLog, MoreButton, useFollowEnd } from '../shared/conversation/message-log.tsx'
 import { type EarlierMessages, useMessageWindow } from '../shared/conversation/message-window.ts'
@@ -11,6 +11,8 @@ import type { PathStep } from './branches.ts'
 import { findHistoryStart, MAX_HISTORY } from './history.ts'
 import { AnswerMessage, QuestionMessage } from './message.tsx'
 import { writeNumber } from './message-content.ts'
+import { findFirstWithFiles, type History, isSummary, splitPath } from './sent-history.ts'
+import { SummaryMessage } from './summary-message.tsx'
 import { isHalted, type Turn } from './turn.ts'
 
 interface MessageListProps {
@@ -22,6 +24,8 @@ interface MessageListProps {
   /** The number of the message to scroll to; undefined if there is none. */
   targetNumber: number | undefined
   models: readonly ChatModel[]
+  /** The most input tokens of the model that will be asked; undefined if that is not known. */
+  maxTokens: number | undefined
   earlier: EarlierMessages
 }
 
@@ -82,17 +86,34 @@ const renderRows = ({
   editedNumber,
   targetNumber,
   models,
+  maxTokens,
   start,
   end,
 }: MessageListProps & { start: number; end: number }) => {
   const failure = turn && isHalted(turn) ? turn.error : undefined
-  const historyStart = findHistoryStart(steps.map(({ message }) => message))
-  const beginning = <Divider key="history" text={t('app.message.historyBegins', { count: MAX_HISTORY })} />
+  const path = steps.map(({ message }) => message)
+  const history = splitPath(path)
+  const toDivider = createDivider(history)
+  const firstWithFiles = findFirstWithFiles(history, maxTokens, path.at(-1)?.role !== 'user')
+  const toPending = (number: number) =>
+    turn?.parent === number ? (
+      <AnswerMessage key={`after ${number}`} turn={turn} failure={failure} models={models} />
+    ) : (
+      <UnansweredNotice key={`without ${number}`} slug={slug} number={number} />
+    )
   return steps.slice(start, end).flatMap((step, offset) => {
     const index = start + offset
     const { message, parentNumber } = step
     const shared = { step, models, isTarget: message.number === targetNumber }
-    const divider = message.number === historyStart && beginning
+    const divider = toDivider(message.number)
+    if (isSummary(message)) {
+      const isUsed = message.number === history.summary?.number
+      return [
+        divider,
+        <SummaryMessage key={message.number} {...shared} slug={slug} steps={steps} isUsed={isUsed} />,
+        isAnswerPending(path, index) && toPending(message.number),
+      ]
+    }
     if (message.role !== 'user') {
       const isLast = !turn && index === steps.length - 1
       const error = parentNumber === turn?.parent ? failure : undefined
@@ -103,16 +124,29 @@ const renderRows = ({
     return [
       divider,
       <SourceBoundary key={message.number} source={message.answer.text}>
-        <QuestionMessage {...shared} isJoined={isJoined} isEditing={message.number === editedNumber} />
+        <QuestionMessage
+          {...shared}
+          isJoined={isJoined}
+          isEditing={message.number === editedNumber}
+          areFilesNamed={message.number < firstWithFiles}
+        />
       </SourceBoundary>,
-      turn?.parent === message.number && !isAnswered && (
-        <AnswerMessage key={`after ${turn.parent}`} turn={turn} failure={failure} models={models} />
-      ),
-      turn?.parent !== message.number && !isAnswered && (
-        <UnansweredNotice key={`without ${message.number}`} slug={slug} number={message.number} />
-      ),
+      !isAnswered && toPending(message.number),
     ]
   })
+}
+
+/** Returns true if a summary follows a question whose answer should follow the summary, but does not. */
+const isAnswerPending = (path: readonly PathStep['message'][], index: number): boolean =>
+  path.slice(0, index).findLast((message) => !isSummary(message))?.role === 'user' &&
+  path[index + 1]?.role !== 'assistant'
+
+/** Returns a function that says above a message that the model gets the messages themselves from there on. */
+function createDivider({ summary, messages }: History): (number: number) => ReactNode {
+  const cut = findHistoryStart(messages)
+  const start = cut ?? (summary && messages[0]?.number)
+  const text = cut === undefined ? t('app.summary.ends') : t('app.message.historyBegins', { count: MAX_HISTORY })
+  return (number) => number === start && <Divider key="history" text={text} />
 }
 
 /** Shows a message once it is loaded. */

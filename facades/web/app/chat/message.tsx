@@ -1,6 +1,7 @@
 import { memo, useState } from 'react'
 import { type Answer, emptyAnswer } from '../shared/conversation/answer.ts'
 import { AnswerParts } from '../shared/conversation/answer-parts.tsx'
+import { attachFiles } from '../shared/conversation/composer.tsx'
 import { Details, DetailsPart } from '../shared/conversation/details.tsx'
 import { FileLink, FileList } from '../shared/conversation/file-list.tsx'
 import { MessageView, UnreadableNote } from '../shared/conversation/message-view.tsx'
@@ -11,6 +12,7 @@ import { Button } from '../shared/ui/button.tsx'
 import { InlineError } from '../shared/ui/error-message.tsx'
 import { Icon } from '../shared/ui/icon.tsx'
 import { SourceBoundary } from '../shared/ui/source-boundary.tsx'
+import { downloadFile } from '../shared/upload-file.ts'
 import { AnswerFailure, UnsavedNotice } from './answer-failure.tsx'
 import { type PathStep, ROOT_NUMBER } from './branches.ts'
 import { useChatActions } from './chat-state.ts'
@@ -31,10 +33,13 @@ interface QuestionMessageProps extends MessageProps {
   /** True if the model gets it together with the question above, which nobody has answered. */
   isJoined: boolean
   isEditing: boolean
+  /** True if its files were read long ago, so that the model gets only their names. */
+  areFilesNamed: boolean
 }
 
 /** A stored question. */
-export const QuestionMessage = memo(({ step, models, isTarget, isJoined, isEditing }: QuestionMessageProps) => {
+export const QuestionMessage = memo((props: QuestionMessageProps) => {
+  const { step, models, isTarget, isJoined, isEditing, areFilesNamed } = props
   const { message } = step
   const { number, answer, isUnreadable, attachments } = message
   const { edit } = useChatActions()
@@ -42,6 +47,7 @@ export const QuestionMessage = memo(({ step, models, isTarget, isJoined, isEditi
     <MessageView id={writeNumber(number)} className={styles.question} name={null} isQuestion isTarget={isTarget}>
       {isUnreadable && <UnreadableNote reason={t('app.message.unreadable')} />}
       {!isEditing && <AttachedFiles files={attachments} />}
+      {!isEditing && areFilesNamed && attachments.length > 0 && <NamedFilesNote files={attachments} />}
       {isEditing && <QuestionForm message={message} close={() => edit(undefined)} />}
       {!isEditing && answer.text !== '' && (
         <p className={styles.text} dir="auto">
@@ -217,6 +223,28 @@ const AttachedFiles = ({ files }: { files: OpenedMessage['attachments'] }) =>
       ))}
     </FileList>
   )
+
+/** Says that the model gets only the names of files, and offers to attach them to the next question. */
+function NamedFilesNote({ files }: { files: OpenedMessage['attachments'] }) {
+  const [error, setError] = useState<unknown>()
+  const readAgain = async () => {
+    setError(undefined)
+    try {
+      attachFiles('chat', await Promise.all(files.map(downloadFile)))
+    } catch (failure) {
+      setError(failure)
+    }
+  }
+  return (
+    <p className="hint">
+      {t('app.files.named')}{' '}
+      <Button kind="plain" onClick={() => void readAgain()}>
+        {t('app.files.readAgain')}
+      </Button>
+      <InlineError error={error} />
+    </p>
+  )
+}
 
 const FilePicture = ({
   fileType,

@@ -4,6 +4,7 @@ import type { ConversationKey } from '../shared/conversation-key.ts'
 import { OwnChanges } from '../shared/own-changes.ts'
 import { findPathTo } from './branches.ts'
 import { type OpenedMessage, openMessage, writeNumber } from './message-content.ts'
+import { findSummary, type History, hasWholeHistory, selectSent } from './sent-history.ts'
 import { getCalls } from './temporary-chats.ts'
 
 interface Page {
@@ -57,14 +58,21 @@ async function readPage(
 export const flattenPages = (data: InfiniteData<Page> | undefined): OpenedMessage[] =>
   (data?.pages ?? []).toReversed().flatMap(({ messages }) => messages)
 
+interface PathEnd {
+  /** The number of the last message. */
+  parent: number
+  /** Returns true if a path needs no earlier messages. */
+  isEnough: (path: readonly OpenedMessage[]) => boolean
+}
+
 /**
- * Returns the path up to a message. Reads earlier messages until the path begins with the first message or has this
- * length, so that it doesn't depend on how far the person has scrolled. The page doesn't show them.
+ * Returns the path up to a message. Reads earlier messages until the path begins with the first message or is enough,
+ * so that it doesn't depend on how far the person has scrolled. The page doesn't show them.
  */
 export async function readPathTo(
   key: ConversationKey,
   slug: string,
-  { parent, minLength }: { parent: number; minLength: number },
+  { parent, isEnough }: PathEnd,
   signal?: AbortSignal,
 ): Promise<OpenedMessage[]> {
   if (parent === 0) return []
@@ -73,12 +81,40 @@ export async function readPathTo(
   let next = cached?.pages.at(-1)?.next
   for (;;) {
     const path = findPathTo(messages, parent)
-    if (path[0]?.parent === 0 || path.length >= minLength || next === null) return path
+    if (isWhole(path) || isEnough(path) || next === null) return path
     const page = await readPage(key, slug, { size: EARLIER_SIZE, before: next }, signal)
     messages = [...page.messages, ...messages]
     next = page.next
   }
 }
+
+const isWhole = ([first]: readonly OpenedMessage[]): boolean => first?.parent === 0
+
+const getSummariesKey = (slug: string) => ['earlier-summary', slug]
+
+/** Reads what is sent to a model of the path up to a message. */
+export async function readSentHistory(
+  key: ConversationKey,
+  slug: string,
+  parent: number,
+  signal?: AbortSignal,
+): Promise<History<OpenedMessage>> {
+  const path = await readPathTo(key, slug, { parent, isEnough: hasWholeHistory }, signal)
+  const [first] = path
+  const isFound = findSummary(path) !== undefined || isWhole(path) || !first
+  return selectSent(path, isFound ? undefined : await readEarlierSummary(key, slug, first.number))
+}
+
+/** Reads the summary before a message, which no question looks for again; null if there is none. */
+const readEarlierSummary = (key: ConversationKey, slug: string, before: number): Promise<OpenedMessage | null> =>
+  queryClient.fetchQuery({
+    queryKey: [...getSummariesKey(slug), before],
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: async ({ signal }) => {
+      const isEnough = (path: readonly OpenedMessage[]) => findSummary(path) !== undefined
+      return findSummary(await readPathTo(key, slug, { parent: before, isEnough }, signal)) ?? null
+    },
+  })
 
 /** The messages that this page updates. */
 export const ownChanges = new OwnChanges()
@@ -112,6 +148,7 @@ export async function putMessageInCache(
   stored: StoredMessage,
 ): Promise<OpenedMessage> {
   const message = await openMessage(key, stored)
+  if (message.answer.summary) void queryClient.invalidateQueries({ queryKey: getSummariesKey(slug) })
   const queryKey = getMessagesKey(slug)
   // A read that began before the message was stored would remove it again.
   const wasReading = queryClient.isFetching({ queryKey }) > 0
@@ -131,7 +168,10 @@ export async function putMessageInCache(
   return message
 }
 
-export const refreshMessages = (slug: string) => queryClient.invalidateQueries({ queryKey: getMessagesKey(slug) })
+export function refreshMessages(slug: string): Promise<void> {
+  void queryClient.invalidateQueries({ queryKey: getSummariesKey(slug) })
+  return queryClient.invalidateQueries({ queryKey: getMessagesKey(slug) })
+}
 
 /** Reads and decrypts all messages of a conversation in pages of this size. */
 export async function readAllMessages(

@@ -42,7 +42,7 @@ export function StepActions({ step, models, edit }: StepActionsProps) {
 }
 
 /** Steps through the versions of a message. */
-function Versions({ step: { message, versions } }: { step: PathStep }) {
+export function Versions({ step: { message, versions } }: { step: PathStep }) {
   const { chooseVersion } = useChatActions()
   if (versions.length < 2) return null
   const index = versions.indexOf(message.number)

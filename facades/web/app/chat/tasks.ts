@@ -2,12 +2,12 @@ import { queryOptions, useQuery } from '@tanstack/react-query'
 import { type AiRequest, api, queryClient } from '../shared/api/client.ts'
 
 /** A small task, such as naming a conversation, for a model that the administrator has chosen. */
-interface Task {
+export interface Task {
   modelId: string
   prompt: string
 }
 
-type TaskName = 'title_generation' | 'prompt_improvement'
+type TaskName = 'title_generation' | 'prompt_improvement' | 'summary'
 
 const ALL = { page: { size: 200 } }
 
@@ -38,14 +38,22 @@ export const useTask = (name: TaskName): Task | undefined => findTask(useQuery(t
 export const readTask = async (name: TaskName, modelId: string): Promise<Task | undefined> =>
   findTask(await queryClient.fetchQuery(tasksQuery), name, modelId)
 
+/** Asks the model of a task, without tools, and returns its whole answer. */
+export const askForTask = ({ modelId, prompt }: Task, messages: AiRequest['messages'], signal?: AbortSignal) =>
+  api.ai.complete.mutate(
+    {
+      model: modelId,
+      system: [{ type: 'text', text: prompt }],
+      messages,
+      modelTools: [],
+      optionalParameters: true,
+    },
+    signal && { signal },
+  )
+
 /** Runs a task and returns the text of the answer. */
-export async function runTask({ modelId, prompt }: Task, messages: AiRequest['messages']): Promise<string> {
-  const { content } = await api.ai.complete.mutate({
-    model: modelId,
-    system: [{ type: 'text', text: prompt }],
-    messages,
-    optionalParameters: true,
-  })
+export async function runTask(task: Task, messages: AiRequest['messages']): Promise<string> {
+  const { content } = await askForTask(task, messages)
   return content
     .map((part) => (part.type === 'text' ? part.text : ''))
     .join('')

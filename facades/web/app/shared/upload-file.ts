@@ -79,10 +79,27 @@ interface StoredFile {
 }
 
 /** Uploads a stored file once more, as a file belongs to one message only, and returns the id of the new attachment. */
-export async function copyFile({ name, identifier }: StoredFile): Promise<string> {
+export const copyFile = async (file: StoredFile): Promise<string> => uploadCopy(await downloadFile(file))
+
+export async function downloadFile({ name, identifier }: StoredFile): Promise<File> {
   const response = await fetch(`/proxy/storage/${identifier}`)
   if (!response.ok) throw new InputError(t('app.files.lost', { name }))
-  const { id, refusal = '' } = await uploadFile(new File([await response.blob()], name))
-  if (id === undefined) throw new InputError(t('app.files.notCopied', { name, reason: refusal }))
+  return new File([await response.blob()], name)
+}
+
+/** Uploads the beginning of the text that models read in a stored file, and returns the id of the new attachment. */
+export async function copyBeginning(
+  { id, name }: { id: string; name: string },
+  takeBeginning: (text: string) => string,
+): Promise<string> {
+  const response = await fetch(`${jsonApi}/attachments/${id}/actions/text`)
+  if (!response.ok) throw new InputError(t('app.files.lost', { name }))
+  const copyName = t('app.files.beginningOf', { name: name.replace(/\.txt$/i, '') })
+  return uploadCopy(new File([takeBeginning(await response.text())], `${copyName}.txt`, { type: 'text/plain' }))
+}
+
+async function uploadCopy(file: File): Promise<string> {
+  const { id, refusal = '' } = await uploadFile(file)
+  if (id === undefined) throw new InputError(t('app.files.notCopied', { name: file.name, reason: refusal }))
   return id
 }

@@ -96,6 +96,7 @@ export function toConversation(
 function orderMessages({ current, shouldJoinAnswers, createdAt }: ConversationHead, nodes: readonly TreeMessage[]) {
   const following = groupByParent(nodes, current)
   const messages: ImportedMessage[] = []
+  const numbers = new Map<string, number>()
   const reached = new Set<TreeMessage>()
   const stack: { node: TreeMessage; parent: number }[] = []
   const pushChildren = (id: string | undefined, parent: number) => {
@@ -104,13 +105,25 @@ function orderMessages({ current, shouldJoinAnswers, createdAt }: ConversationHe
   pushChildren(ROOT, 0)
   for (let next = stack.pop(); next; next = stack.pop()) {
     const chain = shouldJoinAnswers ? collectChain(next.node, following) : [next.node]
-    for (const node of chain) reached.add(node)
+    for (const node of chain) {
+      reached.add(node)
+      // A message that is left out has the number of the next one.
+      numbers.set(node.id, messages.length + 1)
+    }
     const message = joinChain(chain, next.parent, createdAt)
     if (message) messages.push(message)
     pushChildren(chain.at(-1)?.id, message ? messages.length : next.parent)
   }
   const unreached = nodes.filter((node) => node.role !== 'none' && !reached.has(node)).length
-  return { messages, unreached }
+  return { messages: messages.map((message) => renumberSummary(message, numbers)), unreached }
+}
+
+/** A summary names the first message that is sent after it by its number, which is another one now. */
+function renumberSummary(message: ImportedMessage, numbers: ReadonlyMap<string, number>): ImportedMessage {
+  const { summary } = message.answer
+  if (!summary) return message
+  const firstSent = numbers.get(String(summary.firstSent)) ?? 0
+  return { ...message, answer: { ...message.answer, summary: { ...summary, firstSent } } }
 }
 
 /** Numbers of messages and files that are not imported. */

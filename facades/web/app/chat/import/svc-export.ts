@@ -1,4 +1,4 @@
-import { type Answer, emptyAnswer, type Source, type ToolStep } from '../../shared/conversation/answer.ts'
+import { type Answer, emptyAnswer, parseReach, type Source, type ToolStep } from '../../shared/conversation/answer.ts'
 import {
   type Fields,
   type ImportedConversation,
@@ -56,6 +56,7 @@ function readMessage(message: Fields, ids: readonly string[], index: number, omi
 
 function readAnswer(message: Fields, text: string): Answer {
   const { thinkingSeconds, isComplete, answeredBy } = message
+  const summary = parseReach(message['summary'])
   const cut = cuts.find((each) => each === message['cut']) ?? (isComplete === false ? 'interrupted' : undefined)
   return {
     text,
@@ -65,6 +66,7 @@ function readAnswer(message: Fields, text: string): Answer {
     tools: toList(message['tools']).map((tool, index) => readTool(toFields(tool), index)),
     ...(cut && { cut }),
     ...(typeof answeredBy === 'string' && { answeredBy }),
+    ...(summary && { summary }),
   }
 }
 

@@ -16,6 +16,7 @@ export function describeError(error: unknown): string {
   const untilKey = `app.error.${error.code}.until`
   if (error.retryAt && hasLabel(untilKey)) return t(untilKey, { time: formatTimeWithSeconds(error.retryAt) })
   const keys = [
+    ...(isTooLong(error) ? ['app.error.context_length_exceeded'] : []),
     `app.error.field.${field}`,
     `app.error.${error.code}`,
     `page.error.${error.code}`,
@@ -30,6 +31,11 @@ const isFailedImport = (error: unknown): boolean =>
   /dynamically imported module|importing a module script failed|unable to preload css/i.test(error.message)
 
 export const isNotFound = (error: unknown): boolean => error instanceof SvcError && error.code === 'not_found'
+
+/** Returns true if a model was asked to read more than it can, by the service's estimate or the provider's word. */
+export const isTooLong = (error: unknown): boolean =>
+  error instanceof SvcError &&
+  (error.code === 'context_length_exceeded' || error.issues.some(({ reason }) => reason === 'too_long'))
 
 /** Tells a rate limit, which passes by itself, from a failure. */
 export const isRateLimited = (error: unknown): boolean => error instanceof SvcError && error.status === 429

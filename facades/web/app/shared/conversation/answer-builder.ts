@@ -132,6 +132,7 @@ function addUsage(before: Answer['usage'], part: Extract<StreamPart, { type: 'us
     cachedTokens: part.cachedTokens + (before?.cachedTokens ?? 0),
     cacheWriteTokens: part.cacheWriteTokens + (before?.cacheWriteTokens ?? 0),
     reasoningTokens: part.reasoningTokens + (before?.reasoningTokens ?? 0),
+    contextTokens: part.inputTokens + part.outputTokens - part.reasoningTokens,
     ...(cost && { cost }),
   }
 }

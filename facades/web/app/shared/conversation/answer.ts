@@ -22,6 +22,16 @@ export interface ToolStep {
   at?: number
 }
 
+/** What a summary stands for, which is stored as an answer of its own in its branch. */
+export interface SummaryReach {
+  /** The number of the first message that is sent as it is. Earlier ones of the branch are replaced by the summary. */
+  firstSent: number
+  /** How many messages it replaces, with those of the summary before it. */
+  replaced: number
+  /** True if the person has undone it, so that all messages are sent again. */
+  isUndone?: boolean
+}
+
 /** An answer as it is stored. Earlier front ends read only `text` and `citations`. */
 export interface Answer {
   text: string
@@ -41,9 +51,13 @@ export interface Answer {
         /** Absent in answers of earlier versions. */
         cacheWriteTokens?: number
         reasoningTokens: number
+        /** Tokens of the last request and its answer, which an answer that was continued does not add up. */
+        contextTokens?: number
         cost?: { micros: number; currency: string }
       }
     | undefined
+  /** Present in a summary. */
+  summary?: SummaryReach
 }
 
 export const emptyAnswer: Answer = { text: '', citations: [], thoughts: [], tools: [] }
@@ -51,12 +65,28 @@ export const emptyAnswer: Answer = { text: '', citations: [], thoughts: [], tool
 /** Reads a stored answer. Some other front ends store it as plain text. */
 export function parseAnswer(plain: string): Answer {
   try {
-    const { text, citations, thoughts, tools, ...rest } = JSON.parse(plain) as Partial<Answer>
+    const { text, citations, thoughts, tools, summary, ...rest } = JSON.parse(plain) as Partial<Answer>
     if (typeof text !== 'string') return { ...emptyAnswer, text: plain }
-    return { ...rest, text, citations: toArray(citations), thoughts: toArray(thoughts), tools: toArray(tools) }
+    const reach = parseReach(summary)
+    return {
+      ...rest,
+      text,
+      citations: toArray(citations),
+      thoughts: toArray(thoughts),
+      tools: toArray(tools),
+      ...(reach && { summary: reach }),
+    }
   } catch {
     return { ...emptyAnswer, text: plain }
   }
 }
 
 const toArray = <T>(value: T[] | undefined): T[] => (Array.isArray(value) ? value : [])
+
+/** Reads what a summary replaces; undefined for anything else. */
+export function parseReach(value: unknown): SummaryReach | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const { firstSent, replaced, isUndone } = value as Partial<SummaryReach>
+  if (!Number.isSafeInteger(firstSent) || !Number.isSafeInteger(replaced)) return undefined
+  return { firstSent: Number(firstSent), replaced: Number(replaced), ...(isUndone === true && { isUndone }) }
+}

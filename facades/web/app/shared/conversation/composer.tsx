@@ -246,6 +246,21 @@ export function insertText(field: FieldName, text: string): void {
 export const insertQuotation = (field: FieldName, text: string): void =>
   insertText(field, `${text.replace(/^/gm, '> ')}\n\n`)
 
+const attachmentTargets = new Map<FieldName, AddFiles>()
+
+/** Attaches files to the next message. */
+export const attachFiles = (field: FieldName, files: readonly File[]): void => attachmentTargets.get(field)?.(files)
+
+/** Lets files be attached to the next message from elsewhere on the page. */
+export function useAttachmentTarget(field: FieldName, add: AddFiles): void {
+  useEffect(() => {
+    attachmentTargets.set(field, add)
+    return () => {
+      if (attachmentTargets.get(field) === add) attachmentTargets.delete(field)
+    }
+  }, [field, add])
+}
+
 interface Draft {
   text: string
   write: (text: string) => void

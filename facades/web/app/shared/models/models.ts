@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { api, type Model } from '../api/client.ts'
+import { api, type Model, queryClient } from '../api/client.ts'
 import { getRelatedId } from '../api/related.ts'
 import { language, t } from '../text/labels.ts'
 import { useModelHistory } from './model-history.ts'
@@ -18,10 +18,17 @@ export const DEMO_MODEL = 'demo'
 const ALL = { page: { size: 1000 } }
 const TASKS = { page: { size: 200 } }
 
+const MODELS_KEY = ['models']
+
+/** Returns the most input tokens of a model; undefined if that is not known, or the models are not read yet. */
+export const findMaxInput = (modelId: string): number | undefined =>
+  queryClient.getQueryData<ChatModel[]>(MODELS_KEY)?.find((model) => model.modelId === modelId)?.limits
+    ?.maxInputTokens ?? undefined
+
 /** Reads the chat models that the person may use. */
 export const useModels = () =>
   useQuery({
-    queryKey: ['models'],
+    queryKey: MODELS_KEY,
     staleTime: 5 * 60_000,
     queryFn: async ({ signal }): Promise<ChatModel[]> => {
       const [models, providers, descriptions, tasks] = await Promise.all([

@@ -2,6 +2,11 @@ import { language, regions, t } from './labels.ts'
 
 export const formatNumber = (number: number) => number.toLocaleString(regions)
 
+const shareFormat = new Intl.NumberFormat(regions, { style: 'percent', maximumFractionDigits: 0 })
+
+/** Formats a share from 0 to 1, such as «72%». */
+export const formatShare = (share: number) => shareFormat.format(share)
+
 /** Formats millionths of a currency, with so many decimals that small sums are not shown as zero. */
 export const formatMoney = (micros: number, currency: string) =>
   (micros / 1_000_000).toLocaleString(regions, {

@@ -1,0 +1,84 @@
+import { type ReactNode, useMemo } from 'react'
+import { describeError, isTooLong } from '../shared/api/error-text.ts'
+import { formatShare } from '../shared/text/formats.ts'
+import { t } from '../shared/text/labels.ts'
+import { Button } from '../shared/ui/button.tsx'
+import { Notice } from '../shared/ui/notice.tsx'
+import { type useChat, useChatActions } from './chat-state.ts'
+import { FULL_SHARE, measureContext, SHOWN_SHARE } from './context-size.ts'
+import { splitPath } from './sent-history.ts'
+import { summaryRuns, useSummaryRun } from './summariser.ts'
+import { planSummary } from './summary-plan.ts'
+import { estimateTokens } from './token-estimate.ts'
+
+interface ContextGaugeProps {
+  slug: string
+  chat: ReturnType<typeof useChat>
+}
+
+/** Shows how much of what the model can read a chat takes, and offers a summary before it is too much. */
+export function ContextGauge({ slug, chat }: ContextGaugeProps) {
+  const run = useSummaryRun(slug)
+  return (
+    <>
+      {run?.phase === 'running' && (
+        <Notice layout="row" role="status">
+          <span>{t('app.summary.running')}</span>
+          <Button onClick={run.stop}>{t('app.summary.stop')}</Button>
+        </Notice>
+      )}
+      {run?.phase === 'failed' && (
+        <Notice kind="error" layout="row" role="alert">
+          <span>
+            {t('app.summary.failed')} {describeError(run.error)}
+          </span>
+          <Button onClick={() => summaryRuns.clear(slug)}>{t('app.close')}</Button>
+        </Notice>
+      )}
+      {run?.phase === 'stored' && (
+        <p className="off-screen" role="status">
+          {t('app.summary.stored')}
+        </p>
+      )}
+      {run?.phase !== 'running' && <FullnessMeter chat={chat} />}
+    </>
+  )
+}
+
+/** The meter, unless the failure of the last answer says more. */
+function FullnessMeter({ chat: { steps, turn, model, preparation } }: Pick<ContextGaugeProps, 'chat'>) {
+  const { summarise } = useChatActions()
+  const maxTokens = model?.limits?.maxInputTokens ?? undefined
+  const { instructions = '' } = preparation
+  const path = useMemo(() => steps.map(({ message }) => message), [steps])
+  const share = useMemo(
+    () => (maxTokens ? measureContext(path, maxTokens, estimateTokens(instructions)) / maxTokens : 0),
+    [path, maxTokens, instructions],
+  )
+  const end = path.at(-1)?.number
+  if (!model || end === undefined || share < SHOWN_SHARE || isTooLong(turn?.error)) return null
+  const isFull = share >= FULL_SHARE
+  const canSummarise = isFull && planSummary(splitPath(path), maxTokens) !== undefined
+  const fullText: ReactNode = canSummarise ? t('app.context.full') : t('app.summary.nothing')
+  return (
+    <Notice kind={isFull ? 'warning' : 'info'} layout="row">
+      <meter
+        aria-label={t('app.context')}
+        min={0}
+        max={1}
+        low={SHOWN_SHARE}
+        high={FULL_SHARE}
+        optimum={0}
+        value={Math.min(1, share)}
+      />
+      <span>
+        {t('app.context.share', { share: formatShare(Math.min(1, share)), model: model.label })} {isFull && fullText}
+      </span>
+      {canSummarise && (
+        <Button disabled={turn !== undefined} onClick={() => void summarise(end)}>
+          {t('app.summary.create')}
+        </Button>
+      )}
+    </Notice>
+  )
+}

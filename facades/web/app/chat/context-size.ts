@@ -1,0 +1,33 @@
+import { findFirstWithFiles, type PathMessage, selectSent } from './sent-history.ts'
+import { estimateTextTokens, sumTokens } from './token-estimate.ts'
+
+/** The shares of a model's input from which a chat shows how full it is, and offers a summary. */
+export const [SHOWN_SHARE, FULL_SHARE] = [0.6, 0.85]
+
+/**
+ * Measures what the next question is sent with, in tokens: as its model counted it for the last answer, and what was
+ * added since by estimate. All of it is estimated where that answer was sent with another summary, or used tools, whose
+ * rounds are added up.
+ */
+export function measureContext(
+  path: readonly PathMessage[],
+  maxTokens: number | undefined,
+  instructionTokens: number,
+): number {
+  const history = selectSent(path)
+  const { summary, messages } = history
+  const counted = path.some(({ answer }) => answer.summary?.isUndone) ? undefined : findCounted(history)
+  if (counted) {
+    const { contextTokens, inputTokens = 0, outputTokens = 0 } = counted.answer.usage ?? {}
+    const added = messages.filter(({ number }) => number > counted.number)
+    return (contextTokens ?? inputTokens + outputTokens) + sumTokens(added)
+  }
+  const summaryTokens = summary ? estimateTextTokens(summary) : 0
+  return instructionTokens + summaryTokens + sumTokens(messages, findFirstWithFiles(history, maxTokens))
+}
+
+function findCounted({ summary, messages }: ReturnType<typeof selectSent>): PathMessage | undefined {
+  const last = messages.findLast(({ role }) => role === 'assistant')
+  const isCurrent = last && last.number > (summary?.number ?? 0)
+  return isCurrent && last.answer.usage && last.answer.tools.length === 0 ? last : undefined
+}

@@ -1,0 +1,73 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { describeError } from '../shared/api/error-text.ts'
+import { type ChatModel, findModelLabel } from '../shared/models/models.ts'
+import { t } from '../shared/text/labels.ts'
+import { Button } from '../shared/ui/button.tsx'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
+import { Notice } from '../shared/ui/notice.tsx'
+import { Toolbar } from '../shared/ui/toolbar.tsx'
+import { useChatActions } from './chat-state.ts'
+import type { Overflow } from './overflow.ts'
+
+interface OverflowNoticeProps {
+  error: unknown
+  /** The number of the question, or of the summary behind it. */
+  parent: number
+  /** The model that was asked. */
+  model: string
+  models: readonly ChatModel[]
+}
+
+/** Says what was too long for a model, and offers what would help. */
+export function OverflowNotice({ error, parent, model, models }: OverflowNoticeProps) {
+  const { findOverflow, summarise, tryAgain, edit } = useChatActions()
+  const { data, isPending } = useQuery({
+    queryKey: ['overflow', parent, model, error],
+    queryFn: async () => (await findOverflow(parent, model)) ?? null,
+    gcTime: 0,
+    retry: false,
+  })
+  const overflow = data ?? undefined
+  if (isPending) return null
+  return (
+    <Notice kind="error" role="alert">
+      <p>{overflow ? describe(overflow, findModelLabel(model, models)) : describeError(error)}</p>
+      <Toolbar>
+        {overflow?.canSummarise && (
+          <Button onClick={() => void summarise(parent, model)}>{t('app.summary.create')}</Button>
+        )}
+        {overflow?.canSummarise === false && <ShortenButton overflow={overflow} edit={edit} />}
+        <Button onClick={() => tryAgain(parent)}>{t('app.tryAgain')}</Button>
+      </Toolbar>
+    </Notice>
+  )
+}
+
+const describe = ({ canSummarise, file }: Overflow, model: string): string => {
+  if (canSummarise) return t('app.overflow.chat', { model })
+  return file ? t('app.overflow.file', { model, name: file.name }) : t('app.overflow.text', { model })
+}
+
+/** Sends the beginning of a file that has a text, or opens the form for another question. */
+function ShortenButton({ overflow, edit }: { overflow: Overflow; edit: (number: number) => void }) {
+  const { sendBeginning } = useChatActions()
+  const [state, setState] = useState<'ready' | 'sending' | { error: unknown }>('ready')
+  const { file, question } = overflow
+  if (!file || file.fileType === 'image') return <Button onClick={() => edit(question)}>{t('app.message.edit')}</Button>
+  const send = () => {
+    setState('sending')
+    sendBeginning(overflow).then(
+      () => setState('ready'),
+      (error: unknown) => setState({ error }),
+    )
+  }
+  return (
+    <>
+      <Button disabled={state === 'sending'} onClick={send}>
+        {t('app.overflow.sendBeginning')}
+      </Button>
+      {typeof state === 'object' && <ErrorMessage error={state.error} />}
+    </>
+  )
+}
