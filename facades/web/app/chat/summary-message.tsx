@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import { type ReactNode, useId, useState } from 'react'
+import { useId, useState } from 'react'
 import { joinTexts } from '../shared/conversation/answer-segments.ts'
 import { Markdown } from '../shared/markdown/markdown.tsx'
 import { type ChatModel, findModelLabel } from '../shared/models/models.ts'
@@ -34,6 +34,7 @@ export function SummaryMessage({ slug, step, steps, models, isUsed, isTarget }: 
   const { number, model, answer } = message
   const { changeSummary } = useChatActions()
   const [isEditing, setEditing] = useState(false)
+  const [isListOpen, setListOpen] = useState(false)
   const headingId = useId()
   if (!answer.summary) return null
   const { replaced, firstSent, isUndone = false } = answer.summary
@@ -61,10 +62,16 @@ export function SummaryMessage({ slug, step, steps, models, isUsed, isTarget }: 
           <Markdown text={answer.text} />
         </SourceBoundary>
       )}
-      <SummaryActions message={message} canUndo={isUsed} edit={isEditing ? undefined : () => setEditing(true)}>
-        <Versions step={step} />
-      </SummaryActions>
-      <ReplacedMessages slug={slug} steps={steps.filter((each) => each.message.number < firstSent)} count={replaced} />
+      <SummaryActions
+        step={step}
+        canUndo={isUsed}
+        edit={isEditing ? undefined : () => setEditing(true)}
+        isListOpen={isListOpen}
+        toggleList={() => setListOpen(!isListOpen)}
+      />
+      {isListOpen && (
+        <ReplacedMessages slug={slug} messages={listReplaced(steps, firstSent)} count={replaced} models={models} />
+      )}
     </article>
   )
 }
@@ -75,73 +82,77 @@ function describeUse(isUsed: boolean, isUndone: boolean): string {
 }
 
 interface SummaryActionsProps {
-  message: OpenedMessage
+  step: PathStep
   canUndo: boolean
   edit: (() => void) | undefined
-  children: ReactNode
+  /** True while the messages that it replaces are listed. */
+  isListOpen: boolean
+  toggleList: () => void
 }
 
-function SummaryActions({ message, canUndo, edit, children }: SummaryActionsProps) {
+function SummaryActions({ step, canUndo, edit, isListOpen, toggleList }: SummaryActionsProps) {
   const { changeSummary } = useChatActions()
   const [state, setState] = useState<'ready' | 'saving' | { error: unknown }>('ready')
-  const isUndone = message.answer.summary?.isUndone ?? false
+  const isUndone = step.message.answer.summary?.isUndone ?? false
   const setUndone = (next: boolean) => {
     setState('saving')
-    changeSummary(message, { isUndone: next }).then(
+    changeSummary(step.message, { isUndone: next }).then(
       () => setState('ready'),
       (error: unknown) => setState({ error }),
     )
   }
   return (
-    <Toolbar>
-      {children}
+    <Toolbar className={styles.actions}>
+      <Versions step={step} />
       {edit && <Button onClick={edit}>{t('app.summary.edit')}</Button>}
       {(canUndo || isUndone) && (
         <Button disabled={state === 'saving'} onClick={() => setUndone(!isUndone)}>
           {t(isUndone ? 'app.summary.redo' : 'app.summary.undo')}
         </Button>
       )}
+      <Button aria-expanded={isListOpen} onClick={toggleList}>
+        {t(isListOpen ? 'app.summary.hideReplaced' : 'app.summary.showReplaced')}
+      </Button>
       {typeof state === 'object' && <InlineError error={state.error} />}
     </Toolbar>
   )
 }
+
+/** Lists the loaded messages of a path that are not sent any more. */
+const listReplaced = (steps: readonly PathStep[], firstSent: number): OpenedMessage[] =>
+  steps.map(({ message }) => message).filter((message) => message.number < firstSent && !isSummary(message))
 
 /** The most characters that are shown of a replaced message. */
 const MAX_EXCERPT = 200
 
 interface ReplacedMessagesProps {
   slug: string
-  /** The messages before the summary that are loaded. */
-  steps: readonly PathStep[]
+  messages: readonly OpenedMessage[]
+  /** How many there are, with those that are not loaded. */
   count: number
+  models: readonly ChatModel[]
 }
 
-/** Lists the beginnings of the messages that a summary stands for, with links to them. */
-function ReplacedMessages({ slug, steps, count }: ReplacedMessagesProps) {
-  const [isOpen, setOpen] = useState(false)
-  const messages = steps.map(({ message }) => message).filter((message) => !isSummary(message))
-  return (
-    <>
-      <Button kind="plain" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-        {t(isOpen ? 'app.summary.hideReplaced' : 'app.summary.showReplaced')}
-      </Button>
-      {isOpen && (
-        <ol className={styles.replaced}>
-          {messages.map(({ number, role, model, answer, attachments }) => (
-            <li key={number}>
-              <Link to="/chat/$slug" params={{ slug }} hash={writeNumber(number)} dir="auto">
-                {`${role === 'user' ? t('app.message.you') : model}: ${describe(joinTexts(answer), attachments)}`}
-              </Link>
-            </li>
-          ))}
-        </ol>
-      )}
-      {isOpen && messages.length < count && (
-        <p className="hint">{t('app.summary.notLoaded', { count: count - messages.length })}</p>
-      )}
-    </>
-  )
-}
+/** The beginnings of the messages that a summary stands for, with links to them. */
+const ReplacedMessages = ({ slug, messages, count, models }: ReplacedMessagesProps) => (
+  <>
+    <ol className={styles.replaced}>
+      {messages.map((message) => (
+        <li key={message.number}>
+          <Link to="/chat/$slug" params={{ slug }} hash={writeNumber(message.number)} dir="auto">
+            {describeMessage(message, models)}
+          </Link>
+        </li>
+      ))}
+    </ol>
+    {messages.length < count && (
+      <p className="hint">{t('app.summary.notLoaded', { count: count - messages.length })}</p>
+    )}
+  </>
+)
 
-const describe = (text: string, files: OpenedMessage['attachments']): string =>
-  [...files.map(({ name }) => name), stripMarkdown(text.slice(0, MAX_EXCERPT))].join(' ')
+function describeMessage({ role, model, answer, attachments }: OpenedMessage, models: readonly ChatModel[]): string {
+  const author = role === 'user' ? t('app.message.you') : findModelLabel(model ?? '', models)
+  const files = attachments.map(({ name }) => name)
+  return [`${author}:`, ...files, stripMarkdown(joinTexts(answer).slice(0, MAX_EXCERPT))].join(' ')
+}
