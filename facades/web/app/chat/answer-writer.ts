@@ -1,5 +1,6 @@
 import { SvcError } from '../../../client/index.ts'
-import { type StoredMessage, sendOnClose } from '../shared/api/client.ts'
+import { sendOnClose } from '../shared/api/client.ts'
+import type { StoredMessage } from '../shared/api/types.ts'
 import type { Answer } from '../shared/conversation/answer.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { readNumber, serializeAnswer, writeNumber } from './message-content.ts'

@@ -1,6 +1,7 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
-import { type AiRequest, queryClient } from '../shared/api/client.ts'
+import { queryClient } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
+import type { AiRequest } from '../shared/api/types.ts'
 import { TEMPORARY, useDraft } from '../shared/conversation/draft.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { isRecord, parseRecord } from '../shared/local-store.ts'

@@ -1,4 +1,4 @@
-import type { AiRequest } from '../shared/api/client.ts'
+import type { AiRequest } from '../shared/api/types.ts'
 import { readChatSettings } from '../shared/chat-settings.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { findMaxInput } from '../shared/models/models.ts'

@@ -1,6 +1,5 @@
-import type { StoredMessage } from '../shared/api/client.ts'
+import type { StoredMessage } from '../shared/api/types.ts'
 import { type Answer, emptyAnswer, parseAnswer } from '../shared/conversation/answer.ts'
-import type { ConversationKey } from '../shared/conversation-key.ts'
 
 /** A message with its decrypted content. */
 export interface OpenedMessage extends Omit<StoredMessage, 'content' | 'number'> {
@@ -11,7 +10,12 @@ export interface OpenedMessage extends Omit<StoredMessage, 'content' | 'number'>
   isUnreadable: boolean
 }
 
-export async function openMessage(key: ConversationKey, message: StoredMessage): Promise<OpenedMessage> {
+/** Opens what a conversation's key has sealed. */
+interface Opener {
+  open(sealed: string): Promise<string>
+}
+
+export async function openMessage(key: Opener, message: StoredMessage): Promise<OpenedMessage> {
   const { content, ...stored } = message
   const rest = { ...stored, number: readNumber(stored.number) }
   if (content === null) return { ...rest, answer: emptyAnswer, isUnreadable: false }

@@ -1,5 +1,6 @@
 import { type InfiniteData, infiniteQueryOptions, useInfiniteQuery } from '@tanstack/react-query'
-import { queryClient, type StoredMessage } from '../shared/api/client.ts'
+import { queryClient } from '../shared/api/client.ts'
+import type { StoredMessage } from '../shared/api/types.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { OwnChanges } from '../shared/own-changes.ts'
 import { findPathTo } from './branches.ts'

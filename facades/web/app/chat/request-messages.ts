@@ -1,4 +1,4 @@
-import type { AiRequest } from '../shared/api/client.ts'
+import type { AiRequest } from '../shared/api/types.ts'
 import { joinTexts } from '../shared/conversation/answer-segments.ts'
 import type { OpenedMessage } from './message-content.ts'
 import { findFirstWithFiles, type History, type PathMessage } from './sent-history.ts'

@@ -1,5 +1,6 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
-import { type AiRequest, api, queryClient } from '../shared/api/client.ts'
+import { api, queryClient } from '../shared/api/client.ts'
+import type { AiRequest } from '../shared/api/types.ts'
 
 /** A small task, such as naming a conversation, for a model that the administrator has chosen. */
 export interface Task {

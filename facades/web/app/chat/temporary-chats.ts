@@ -1,6 +1,7 @@
 import { useSyncExternalStore } from 'react'
-import { api, type Conversation, queryClient, type StoredMessage } from '../shared/api/client.ts'
+import { api, type Conversation, queryClient } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
+import type { StoredMessage } from '../shared/api/types.ts'
 import { TEMPORARY } from '../shared/conversation/draft.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { Listeners } from '../shared/listeners.ts'

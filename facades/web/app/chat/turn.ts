@@ -1,6 +1,7 @@
 import { useSyncExternalStore } from 'react'
-import { type AiRequest, api } from '../shared/api/client.ts'
+import { api } from '../shared/api/client.ts'
 import { describeError, InputError } from '../shared/api/error-text.ts'
+import type { AiRequest } from '../shared/api/types.ts'
 import { guardClosing } from '../shared/closing-guard.ts'
 import { type Answer, emptyAnswer } from '../shared/conversation/answer.ts'
 import { AnswerBuilder } from '../shared/conversation/answer-builder.ts'

@@ -1,5 +1,5 @@
 import type { PassingEvent } from '../../../client/live/index.ts'
-import type { StreamPart } from '../shared/api/client.ts'
+import type { StreamPart } from '../shared/api/types.ts'
 import type { Answer } from '../shared/conversation/answer.ts'
 import { AnswerBuilder } from '../shared/conversation/answer-builder.ts'
 

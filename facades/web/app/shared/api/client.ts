@@ -18,11 +18,7 @@ export type Policy = Result<Client['announcements']['latestPolicy']['query']>
 export type ConsentRequest = Result<Client['consentPage']['asked']['query']>
 export type Connection = Result<Client['connections']['get']['query']>
 export type Conversation = Result<Client['conversations']['get']['query']>
-export type StoredMessage = Result<Client['conversations']['messages']['query']>['data'][number]
 export type Model = Result<Client['aiModels']['list']['query']>['items'][number]
-export type AiRequest = Parameters<Client['ai']['completeStream']['mutate']>[0]
-export type StreamPart =
-  Result<Client['ai']['completeStream']['mutate']> extends AsyncIterable<infer Part> ? Part : never
 
 /** Retries only what the service could not answer, and never what it refused. */
 const shouldRetry = (attempts: number, error: Error) =>

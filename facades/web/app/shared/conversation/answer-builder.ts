@@ -1,4 +1,4 @@
-import type { StreamPart } from '../api/client.ts'
+import type { StreamPart } from '../api/types.ts'
 import { type Answer, emptyAnswer, type ToolStep } from './answer.ts'
 import { wasRefused } from './approvals.ts'
 

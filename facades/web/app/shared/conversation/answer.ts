@@ -1,4 +1,4 @@
-import type { AiRequest, StreamPart } from '../api/client.ts'
+import type { AiRequest, StreamPart } from '../api/types.ts'
 
 export type Source = Omit<Extract<StreamPart, { type: 'source' }>, 'type'>
 export type CutReason = NonNullable<Extract<StreamPart, { type: 'usage' }>['cut']>
