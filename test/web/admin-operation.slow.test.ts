@@ -100,7 +100,7 @@ describeWith('chromium')('operation in the administration', () => {
     await page.getByRole('button', { name: 'Remove' }).first().click()
     await dialog.getByText('what was counted for it is lost').waitFor()
     await dialog.getByRole('button', { name: 'Remove' }).click()
-    await page.getByText('No limit matches this choice.').waitFor()
+    await page.getByText('There are no limits yet.').waitFor()
 
     await svc.host.limits.set({ name: 'house', for: 'installation', cap: 100, unit: 'tokens', per: 'day' })
     await showAdmin(page, 'limits')
@@ -190,7 +190,7 @@ describeWith('chromium')('operation in the administration', () => {
     await expectFitting(page, 'apps')
     await page.getByRole('button', { name: 'Remove' }).click()
     await dialog.getByRole('button', { name: 'Remove' }).click()
-    await page.getByText('No app matches this choice.').waitFor()
+    await page.getByText('No app is registered yet.').waitFor()
   })
 
   test('an announcement is published, and shown with how many have accepted it', async () => {

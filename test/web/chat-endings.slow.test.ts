@@ -209,11 +209,11 @@ describeWith('chromium')('a question without an answer', () => {
   test('that a limit refuses says what is left and what it may take, and offers what fits', async () => {
     const { page } = chat
     await svc.host.limits.set({ name: 'Purse', for: 'user:ada', cap: 0.5, unit: 'EUR', per: 'month' })
-    const refusal = page.getByRole('alert').filter({ hasText: 'The limit Purse has €0.' })
+    const refusal = page.getByRole('alert').filter({ hasText: 'The limit “Purse” has €0.' })
     await chat.sendQuestion('How much?')
     await refusal.waitFor()
     expect(await refusal.textContent()).toMatch(
-      /^The limit Purse has €0\.\d+ left\. This question and its answer may take up to €1\.\d+\./,
+      /^The limit “Purse” has €0\.\d+ left\. This question and its answer may take up to €1\.\d+\./,
     )
     await expectAccessible(page)
     expect(upstream.requests).toEqual([])

@@ -259,12 +259,12 @@ describeWith('chromium')('around a chat', () => {
       await page.getByRole('article').filter({ hasText: question }).waitFor()
       await chat.answered()
     }
-    await page.getByText('The limit few calls is reached.').waitFor()
+    await page.getByText('The limit “few calls” is reached.').waitFor()
     await expectAccessible(page)
 
     await chat.sendQuestion('Third')
 
-    await page.getByText('The limit few calls is used up.').waitFor()
+    await page.getByText('The limit “few calls” is used up.').waitFor()
     expect(await page.getByRole('article').filter({ hasText: 'Third' }).count()).toBe(1)
   })
 

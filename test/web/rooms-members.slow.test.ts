@@ -51,7 +51,7 @@ describeWith('chromium')('the members of a room in three browsers', () => {
     const room = await makeRoom('Council', [ada])
     await ada.invite('benn')
     const invitation = invitationTo(room, ben)
-    await invitation.getByText('The adaa invites you. Your role will be: Editor.').waitFor()
+    await invitation.getByText('The adaa invites you, with the role “Editor”.').waitFor()
     await invitation.getByRole('button', { name: 'Decline' }).click()
     await invitation.waitFor({ state: 'detached' })
     await ada.invite('benn')

@@ -34,7 +34,7 @@ describeWith('chromium')('what stands between somebody and their message to a ro
     await ada.say('@svc First?')
     await ada.findMessage('One.').waitFor()
     await page.locator('footer').getByRole('textbox', { name: 'Message' }).fill('@svc Second?')
-    await page.getByText('The limit few calls is reached.').waitFor()
+    await page.getByText('The limit “few calls” is reached.').waitFor()
     await expectAccessible(page)
 
     await ada.say('@svc Second?')

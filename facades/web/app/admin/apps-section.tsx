@@ -71,7 +71,12 @@ function useApps() {
 
 /** External apps that people can link to their account. */
 export const AppsSection = defineSection({
-  labels: { title: 'app.admin.apps', search: 'app.admin.searchProviders', none: 'app.admin.noApps' },
+  labels: {
+    title: 'app.admin.apps',
+    search: 'app.admin.searchProviders',
+    none: 'app.admin.noApps',
+    empty: 'app.admin.appsEmpty',
+  },
   useData: useApps,
   getRows: ({ apps }) => apps,
   rowKey: ({ id }) => id,

@@ -173,7 +173,12 @@ const column = columnsOf<Limit>('limits.set')
 
 /** Lists all limits with their usage. */
 export const LimitsSection = defineSection({
-  labels: { title: 'app.admin.limits', search: 'app.admin.searchLimits', none: 'app.admin.noLimits' },
+  labels: {
+    title: 'app.admin.limits',
+    search: 'app.admin.searchLimits',
+    none: 'app.admin.noLimits',
+    empty: 'app.admin.limitsEmpty',
+  },
   useData: () => useRecords(['limits'], (signal) => api.limits.list.query(undefined, { signal }), MINUTE_MS),
   getRows: (limits: readonly Limit[]) => limits,
   rowKey: ({ name, subjectId }) => `${name} ${subjectId}`,

@@ -7,6 +7,7 @@ import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { numberHead, Table } from '../shared/ui/table.tsx'
 import { useFigures } from './admin-queries.ts'
 import { BarChart } from './bar-chart.tsx'
+import { CatalogueName } from './catalogue/catalogue-name.tsx'
 import styles from './overview-usage.module.css'
 import { Folded, Part } from './parts.tsx'
 
@@ -154,7 +155,11 @@ function UsageRanking({ by, title }: { by: keyof typeof headLabels; title: strin
   if (most.length === 0) return null
   const max = Math.max(1, ...most.map(({ tokens }) => tokens))
   const rows = most.map(({ name, sums, tokens }) => {
-    const bar = <ShareBar key="name" name={name ?? t('app.admin.none')} share={tokens / max} />
+    const bar = (
+      <ShareBar key="name" share={tokens / max}>
+        {name === null || by === 'group' ? (name ?? t('app.admin.none')) : <CatalogueName kind={by} id={name} />}
+      </ShareBar>
+    )
     return { key: `${name}`, cells: buildSumCells(bar, sums) }
   })
   return (
@@ -164,9 +169,9 @@ function UsageRanking({ by, title }: { by: keyof typeof headLabels; title: strin
   )
 }
 
-const ShareBar = ({ name, share }: { name: string; share: number }) => (
+const ShareBar = ({ share, children }: { share: number; children: ReactNode }) => (
   <>
-    {name}
+    {children}
     <svg className={styles.share} viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
       <rect width={share * 100} height="1" />
     </svg>
@@ -200,7 +205,7 @@ function ModelQuality({ order, title }: { order: 'slowest' | 'failing'; title: s
         rows={models.map(({ model, provider, calls, failed, medianMs, firstPieceMs }) => ({
           key: `${provider} ${model}`,
           cells: [
-            model,
+            <CatalogueName key="name" kind="model" id={model} />,
             formatNumber(calls),
             formatNumber(failed),
             formatSeconds(medianMs),

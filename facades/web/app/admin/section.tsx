@@ -7,8 +7,8 @@ import { type Column, RecordTable, type Rows, SearchField } from './record-table
 
 /** Declares the table of a section, whether its rows are read at once or in pages. */
 interface TableDefinition<Data, Row> {
-  /** The labels of the section, of its search field, of an empty list, and of a sentence about it. */
-  labels: { title: string; search?: string; none: string; about?: string }
+  /** The labels of the section, of its search field, of a list without a match, of one without a filter, and of a sentence about it. */
+  labels: { title: string; search?: string; none: string; empty?: string; about?: string }
   columns: readonly Column<Row>[] | ((data: Data | undefined, filters: Filters) => readonly Column<Row>[])
   rowKey: (row: Row) => string | number
   /** The filter fields beside the search. */
@@ -63,6 +63,9 @@ function useColumns<Data, Row>({ columns }: TableDefinition<Data, Row>, data: Da
   return typeof columns === 'function' ? columns(data, filters) : columns
 }
 
+/** The order and the page of a list leave nothing out. */
+const hasNoFilter = ({ sort: _, page: __, ...filters }: Filters) => Object.keys(filters).length === 0
+
 interface SectionTableProps<Data, Row> {
   section: TableDefinition<Data, Row>
   data: Data | undefined
@@ -82,7 +85,7 @@ function SectionTable<Data, Row>({ section, data, columns, rows }: SectionTableP
         columns={columns}
         rowKey={rowKey}
         {...rows}
-        none={t(labels.none)}
+        none={t(hasNoFilter(filters) ? (labels.empty ?? labels.none) : labels.none)}
         filters={
           <>
             {labels.search && <SearchField name="q" label={t(labels.search)} />}

@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useId, useState } from 'react'
 import { readTokenReference, type TokenReference } from '../../../../entities/identity/token-reference.ts'
 import { SvcError } from '../../../client/index.ts'
 import { api } from '../shared/api/client.ts'
@@ -23,6 +23,7 @@ type SearchResult = FoundToken | string
 /** Finds whose a leaked token is, and revokes it. */
 export function TokensSection() {
   const [searches, setSearches] = useState(0)
+  const hint = useId()
   const { isWorking, result, error, run } = useCall<SearchResult>()
   const find = async (form: FormData) => {
     const reference = readTokenReference(readText(form, 'token'))
@@ -32,7 +33,7 @@ export function TokensSection() {
   }
   const showRevoked = async () => run(async () => t('app.admin.tokenRevoked'))
   return (
-    <Part title={t('app.admin.findToken')}>
+    <Part title={t('app.admin.findTokenTitle')}>
       <p>{t('app.admin.findTokenText')}</p>
       <InlineForm key={searches} action={t('app.admin.findTokenAction')} isWorking={isWorking} submit={find}>
         <Field
@@ -42,9 +43,12 @@ export function TokensSection() {
           autoCapitalize="off"
           spellCheck={false}
           required
-          hint={t('app.admin.tokenHint')}
+          aria-describedby={hint}
         />
       </InlineForm>
+      <p className="hint" id={hint}>
+        {t('app.admin.tokenHint')}
+      </p>
       <div role="status">
         {typeof result === 'string' && <p>{result}</p>}
         {typeof result === 'object' && <TokenDetails token={result} done={showRevoked} />}

@@ -194,7 +194,12 @@ const column = columnsOf<Tool>('mcp.approve')
 
 /** The MCP servers, and the tools that models may call. */
 export const ToolsSection = defineSection({
-  labels: { title: 'app.admin.tools', search: 'app.admin.searchTools', none: 'app.admin.noTools' },
+  labels: {
+    title: 'app.admin.tools',
+    search: 'app.admin.searchTools',
+    none: 'app.admin.noTools',
+    empty: 'app.admin.toolsEmpty',
+  },
   useData: useToolsAndServers,
   getRows: ({ tools }) => tools,
   rowKey: ({ name }) => name,

@@ -1,9 +1,11 @@
+import type { ReactNode } from 'react'
 import { api } from '../shared/api/client.ts'
 import { formatDateTime, formatMoney, formatNumber } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { Button } from '../shared/ui/button.tsx'
 import { ActionButton } from './action-button.tsx'
 import { useFigures } from './admin-queries.ts'
+import { CatalogueName } from './catalogue/catalogue-name.tsx'
 import { findChoice } from './filters.ts'
 import { ChoiceField, type Column, DayField } from './record-table.tsx'
 import { definePagedSection } from './section.tsx'
@@ -66,9 +68,14 @@ const buildCountColumn = <Key extends string, Row extends Record<Key, number>>(
 const buildNameColumn = <Row,>(by: Dimension, name: (row: Row) => string | null): Column<Row> => ({
   key: 'name',
   label: t(dimensionLabels[by]),
-  cell: (row) => name(row) ?? t('app.admin.none'),
+  cell: (row) => describeName(by, name(row)),
   text: (row) => name(row) ?? '',
 })
+
+function describeName(by: Dimension, name: string | null): ReactNode {
+  if (name === null) return t('app.admin.none')
+  return by === 'model' || by === 'provider' ? <CatalogueName kind={by} id={name} /> : name
+}
 
 const ByField = ({ dimensions }: { dimensions: readonly Dimension[] }) => (
   <ChoiceField
@@ -135,12 +142,12 @@ export const BillsSection = definePagedSection({
   ),
   actions: (bill, { month = getThisMonth() }) => (
     <>
+      <PrintButton />
       {bill?.closedAt ? (
         <span>{t('app.admin.closedAt', { time: formatDateTime(bill.closedAt) })}</span>
       ) : (
         <CloseMonth month={month} />
       )}
-      <PrintButton />
     </>
   ),
 })

@@ -34,7 +34,7 @@ export function AnswerFailure(props: AnswerFailureProps) {
   return (
     <Notice kind={isForNow ? 'warning' : 'error'} role="alert">
       <p>{limit ? describeLimit(limit, (error as SvcError).retryAt) : describeError(error)}</p>
-      {offer && !offer.maxTokens && !offer.model && <p>{t('app.limit.nothing')}</p>}
+      {offer && limit.unit !== 'requests' && !offer.maxTokens && !offer.model && <p>{t('app.limit.nothing')}</p>}
       {requestId && (
         <p className="hint">
           {t('page.requestId')}: <code>{requestId}</code>

@@ -120,18 +120,20 @@ function MemberRow({ member, isPresent, isOwn, onLeave }: MemberRowProps) {
       <PersonName
         name={
           <>
-            {name} {isOwn && <span className="hint">{t('app.rooms.you')}</span>}
+            {name}
             {isPresent && <span className="off-screen">{t('app.rooms.isHere')}</span>}
           </>
         }
       >
-        <span className="hint">
-          @{member.username}
-          {!isChangeable && ` · ${t(roleLabels[member.role])}`}
+        <span className={styles.role}>
+          <span className="hint">
+            @{member.username} {isOwn && t('app.rooms.you')}
+            {!isChangeable && ` · ${t(roleLabels[member.role])}`}
+          </span>
+          {isChangeable && <RoleField member={member} />}
         </span>
         <UntrustedHint member={member} />
       </PersonName>
-      {isChangeable && <RoleField member={member} />}
       <KeyButton member={member} />
       {isOwn && (
         <Button kind="plain" onClick={() => setConfirming(true)}>
@@ -179,7 +181,6 @@ function RoleField({ member }: { member: Member }) {
     <>
       <InlineError error={error} />
       <select
-        className={styles.role}
         aria-label={t('app.rooms.roleOf', { name: getMemberName(member) })}
         value={member.role}
         onChange={({ target }) => void change(target.value as Role)}

@@ -11,7 +11,6 @@ import { ErrorMessage, InlineError } from '../shared/ui/error-message.tsx'
 import { Icon } from '../shared/ui/icon.tsx'
 import type { MenuEntry } from '../shared/ui/menu.tsx'
 import { ListFailure, ListSearch, RowMenu, SideList, SideNote, SideRow } from '../shared/ui/side-list.tsx'
-import { Toolbar } from '../shared/ui/toolbar.tsx'
 import { acceptInvitation } from './invitations.ts'
 import { useMentions } from './mentions.ts'
 import { type Member, type Room, roleLabels } from './room.ts'
@@ -116,14 +115,14 @@ function InvitationCard({ invitation, onChoose }: { invitation: Member; onChoose
         {expiresAt !== undefined && ` ${t('app.invitations.until', { at: formatTimestamp(new Date(expiresAt)) })}`}
       </span>
       {typeof state === 'object' && <ErrorMessage error={state.error} />}
-      <Toolbar align="end">
+      <div className={styles.answers}>
         <Button disabled={isWorking} onClick={() => run(() => endMembership(invitation))}>
           {t('app.invitations.decline')}
         </Button>
         <Button kind="primary" disabled={isWorking} onClick={() => run(accept)}>
           {t('app.invitations.accept')}
         </Button>
-      </Toolbar>
+      </div>
     </li>
   )
 }

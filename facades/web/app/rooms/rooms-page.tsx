@@ -4,7 +4,7 @@ import { t } from '../shared/text/labels.ts'
 import { Button } from '../shared/ui/button.tsx'
 import { Lead, Page, PagePlaceholder } from '../shared/ui/page.tsx'
 import { PageHead, usePageTitle } from '../shared/ui/page-head.tsx'
-import { useIsNarrow } from '../shared/ui/sidebar-state.ts'
+import { useIsNarrow, useSidebar } from '../shared/ui/sidebar-state.ts'
 import { getKeyring } from './keyring.ts'
 import { useInvitations, useRooms } from './rooms.ts'
 
@@ -23,12 +23,28 @@ export function RoomsPage() {
         <h1>{t('app.rooms')}</h1>
       </PageHead>
       <PagePlaceholder>
-        {rooms?.length === 0 ? <NoRooms /> : <p>{t('app.rooms.choose')}</p>}
+        {rooms?.length === 0 ? <NoRooms /> : <ChooseRoom />}
         {invitations.length > 0 && (
           <p className="hint">{t('app.invitations.waiting', { count: invitations.length })}</p>
         )}
       </PagePlaceholder>
     </Page>
+  )
+}
+
+/** Asks for a choice in the list, and opens it where the sidebar is closed. */
+function ChooseRoom() {
+  const { setOpen } = useSidebar()
+  const isNarrow = useIsNarrow()
+  return (
+    <>
+      <p>{t('app.rooms.choose')}</p>
+      {isNarrow && (
+        <Button kind="primary" onClick={() => setOpen(true)}>
+          {t('app.rooms.openList')}
+        </Button>
+      )}
+    </>
   )
 }
 

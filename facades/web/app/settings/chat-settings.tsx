@@ -4,7 +4,7 @@ import { useSession } from '../shared/session.tsx'
 import { hasTitles } from '../shared/site.ts'
 import { t } from '../shared/text/labels.ts'
 import { ActionForm, readField } from '../shared/ui/action-form.tsx'
-import { Choice } from '../shared/ui/choice.tsx'
+import { ExplainedChoice } from '../shared/ui/choice.tsx'
 import { ErrorNotice } from '../shared/ui/error-message.tsx'
 import { LabelledField } from '../shared/ui/field.tsx'
 import { Select, TextArea } from '../shared/ui/input.tsx'
@@ -50,10 +50,12 @@ function ChatSettingsForm() {
         )}
       </LabelledField>
       {hasTitles && (
-        <>
-          <Choice name="titles" defaultChecked={!hasNoTitles} label={t('app.settings.chatTitles')} />
-          <p className="hint">{t('app.settings.chatTitlesHint')}</p>
-        </>
+        <ExplainedChoice
+          name="titles"
+          defaultChecked={!hasNoTitles}
+          label={t('app.settings.chatTitles')}
+          hint={t('app.settings.chatTitlesHint')}
+        />
       )}
     </ActionForm>
   )

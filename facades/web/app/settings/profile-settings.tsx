@@ -10,6 +10,7 @@ import { Facts } from '../shared/ui/facts.tsx'
 import { Field, FieldGroup, LabelledField } from '../shared/ui/field.tsx'
 import { FileField } from '../shared/ui/file-field.tsx'
 import { TextArea } from '../shared/ui/input.tsx'
+import styles from './profile-settings.module.css'
 import { SettingsSection } from './settings-section.tsx'
 
 /** The public profile of the person, and their account data. */
@@ -26,8 +27,11 @@ export function ProfileSettings() {
   }
   return (
     <SettingsSection title={t('app.settings.aboutTitle')}>
-      <Avatar name={name} picture={avatar} size="large" />
       <ActionForm label={t('app.settings.aboutTitle')} submitText={t('app.settings.save')} submit={save}>
+        <div className={styles.portrait}>
+          <Avatar name={name} picture={avatar} size="large" />
+          <PictureField key={avatar} max={Number(maxBytes)} />
+        </div>
         <Field
           label={t('app.settings.name')}
           name="name"
@@ -41,7 +45,6 @@ export function ProfileSettings() {
             <TextArea {...control} name="bio" rows={3} maxLength={2000} defaultValue={bio ?? ''} dir="auto" />
           )}
         </LabelledField>
-        <PictureField key={avatar} max={Number(maxBytes)} />
       </ActionForm>
       <Facts
         facts={[

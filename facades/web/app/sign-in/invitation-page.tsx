@@ -55,7 +55,9 @@ async function openInvitation(): Promise<State> {
   try {
     return { kind: 'open', person: await api.accountInvitations.open.mutate({ secret: readSecret() }) }
   } catch (error) {
-    return { kind: 'failed', text: isInvalid(error) ? t('page.error.invitation_invalid') : describeError(error) }
+    // A secret that was copied in part is refused with 400.
+    const isUnusable = isInvalid(error) || (error instanceof SvcError && error.status === 400)
+    return { kind: 'failed', text: isUnusable ? t('page.error.invitation_invalid') : describeError(error) }
   }
 }
 

@@ -48,7 +48,7 @@ async function readAll(filters: Filters): Promise<Entry[]> {
 const OK_OUTCOME = 'ok'
 
 const buildColumns = (): Column<Entry>[] => [
-  { key: 'at', label: t('app.admin.at'), cell: ({ at }) => formatDateTime(at), text: ({ at }) => at },
+  { key: 'at', label: t('app.admin.at'), cell: ({ at }) => formatDateTime(at), text: ({ at }) => at, isShort: true },
   {
     key: 'sentence',
     label: t('app.audit.what'),

@@ -52,7 +52,7 @@ export function FileOwned({ attribute, children }: { attribute: string; children
   return (
     <fieldset className={styles.owned} disabled>
       {children}
-      <p className="hint">{t('app.admin.ownedBy', { line })}</p>
+      <p className="hint">{t('app.admin.ownedBy', { line: `${line}` })}</p>
     </fieldset>
   )
 }
@@ -65,5 +65,5 @@ interface FileNoteProps {
 /** Describes the origin of a record; undefined if there is no configuration file. */
 export function describeOrigin({ origin, file }: FileNoteProps): string | undefined {
   if (!file) return undefined
-  return origin ? t('app.admin.inFile', { file, line: origin.line }) : t('app.admin.fromHere')
+  return origin ? t('app.admin.inFile', { file, line: `${origin.line}` }) : t('app.admin.fromHere')
 }

@@ -184,7 +184,7 @@ function DescriptionPart({ model, locale, name, description }: DescriptionPartPr
           <TextWithPreview label={t('app.admin.text')} name="text" value={description?.description ?? ''} />
         </ActionButton>
       ) : (
-        <p className="hint">{t('app.admin.ownedBy', { line })}</p>
+        <p className="hint">{t('app.admin.ownedBy', { line: `${line}` })}</p>
       )}
     </TextBlock>
   )

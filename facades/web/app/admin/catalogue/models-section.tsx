@@ -14,7 +14,12 @@ const column = columnsOf<ModelWithProvider>('aiModels.update')
 
 /** Lists all models, including inactive ones. */
 const ModelList = defineSection({
-  labels: { title: 'app.admin.models', search: 'app.admin.searchModels', none: 'app.admin.noModels' },
+  labels: {
+    title: 'app.admin.models',
+    search: 'app.admin.searchModels',
+    none: 'app.admin.noModels',
+    empty: 'app.admin.modelsEmpty',
+  },
   useData: useCatalogue,
   getRows: ({ models }) => models,
   rowKey: ({ id }) => id,

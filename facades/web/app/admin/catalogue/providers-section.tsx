@@ -12,7 +12,12 @@ const column = columnsOf<Provider>('aiProviders.update')
 
 /** Lists all providers, including inactive ones. */
 const ProviderList = defineSection({
-  labels: { title: 'app.admin.providers', search: 'app.admin.searchProviders', none: 'app.admin.noProviders' },
+  labels: {
+    title: 'app.admin.providers',
+    search: 'app.admin.searchProviders',
+    none: 'app.admin.noProviders',
+    empty: 'app.admin.providersEmpty',
+  },
   useData: useCatalogue,
   getRows: ({ providers }) => providers,
   rowKey: ({ id }) => id,

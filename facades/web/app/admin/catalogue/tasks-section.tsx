@@ -68,7 +68,7 @@ const changedTask = defineWholeForm('systemModels.update')
 function TaskActions({ task, models, findLine }: { task: Task } & Omit<Tasks, 'tasks'>) {
   const line = findLine(task)
   const record = { ...task, model: getRelatedId(task, 'model') }
-  if (line !== undefined) return <span className="hint">{t('app.admin.ownedBy', { line })}</span>
+  if (line !== undefined) return <span className="hint">{t('app.admin.ownedBy', { line: `${line}` })}</span>
   return (
     <Toolbar>
       <FormButton

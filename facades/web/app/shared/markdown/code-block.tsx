@@ -44,8 +44,9 @@ function useHighlighting(code: string, language: string): CodeNode[] | undefined
     if (language === '') return
     let isGone = false
     const timer = setTimeout(async () => {
-      const { highlight } = await import('./highlight.ts')
-      if (!isGone) setHighlighted({ code, nodes: highlight(code, language) })
+      // Code is legible without colors while the service cannot be reached.
+      const highlighter = await import('./highlight.ts').catch(() => undefined)
+      if (highlighter && !isGone) setHighlighted({ code, nodes: highlighter.highlight(code, language) })
     }, HIGHLIGHT_DELAY_MS)
     return () => {
       isGone = true

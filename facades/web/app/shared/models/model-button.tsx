@@ -9,7 +9,7 @@ const ModelPicker = lazy(async () => ({ default: (await import('./model-picker.t
 
 /** Shows the model for the next question, and opens the picker. */
 export function ModelButton(props: Pick<ModelPickerProps, 'models' | 'model' | 'choose'>): ReactNode {
-  const name = props.model?.label ?? t('app.model.none')
+  const name = props.model?.label ?? t(props.models ? 'app.model.none' : 'page.working')
   return (
     <PickerButton {...props} label={t('app.model.chosen', { name })} className={styles.trigger}>
       <span>{name}</span>

@@ -8,12 +8,18 @@ const shareFormat = new Intl.NumberFormat(regions, { style: 'percent', maximumFr
 export const formatShare = (share: number) => shareFormat.format(share)
 
 /** Formats millionths of a currency, with so many decimals that small sums are not shown as zero. */
-export const formatMoney = (micros: number, currency: string) =>
-  (micros / 1_000_000).toLocaleString(regions, {
-    style: 'currency',
-    currency,
-    maximumFractionDigits: Math.abs(micros) < 1000 ? 6 : 4,
-  })
+export function formatMoney(micros: number, currency: string): string {
+  const decimals = moneyDecimals.find(([least]) => Math.abs(micros) >= least)?.[1]
+  const amount = micros / 1_000_000
+  return amount.toLocaleString(regions, { style: 'currency', currency, maximumFractionDigits: decimals })
+}
+
+/** The most decimals of an amount from so many millionths on. A currency without cents has its own number from 1 on. */
+const moneyDecimals: readonly (readonly [least: number, decimals: number | undefined])[] = [
+  [1_000_000, undefined],
+  [100, 4],
+  [1, 6],
+]
 
 interface LimitUnit {
   unit: 'requests' | 'tokens' | 'money'

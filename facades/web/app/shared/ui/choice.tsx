@@ -1,4 +1,4 @@
-import type { ComponentProps, ReactNode } from 'react'
+import { type ComponentProps, type ReactNode, useId } from 'react'
 import styles from './choice.module.css'
 
 interface ChoiceProps extends Omit<ComponentProps<'input'>, 'type' | 'className'> {
@@ -13,3 +13,16 @@ export const Choice = ({ type = 'checkbox', label, ...rest }: ChoiceProps) => (
     {label}
   </label>
 )
+
+/** The same with a sentence below it. */
+export function ExplainedChoice({ hint, ...choice }: ChoiceProps & { hint: string }) {
+  const id = useId()
+  return (
+    <div className={styles.explained}>
+      <Choice {...choice} aria-describedby={id} />
+      <p className="hint" id={id}>
+        {hint}
+      </p>
+    </div>
+  )
+}
