@@ -82,7 +82,7 @@ describeWith('chromium')('the members of a room in three browsers', () => {
 
     await cyd.page.goto('about:blank')
     await cyd.page.goto(link)
-    await cyd.page.getByText('The adaa invites you. Your role will be: Reader.').waitFor()
+    await cyd.page.getByText('The adaa invites you, with the role “Reader”.').waitFor()
     expect(cyd.page.url()).toMatch(/\/rooms\/join$/)
     await expectAccessible(cyd.page)
     await cyd.page.getByRole('button', { name: 'Accept' }).click()

@@ -87,7 +87,7 @@ export function TextWithPreview({ label, name, value, hint }: TextWithPreviewPro
       onChange={(event) => setText((event.target as unknown as HTMLTextAreaElement).value)}
     >
       <TextInput label={label} name={name} value={value} rows={6} {...(hint && { hint })} />
-      <Preview label={`${t('app.admin.preview')}: ${label}`} text={text} />
+      {text.trim() !== '' && <Preview label={`${t('app.admin.preview')}: ${label}`} text={text} />}
     </div>
   )
 }

@@ -1,7 +1,7 @@
 import { useNavigate } from '@tanstack/react-router'
 import { api } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
-import { formatDate, formatDateTime, formatLimitAmount } from '../shared/text/formats.ts'
+import { describeLimitAmount, formatDate, formatDateTime, formatLimitAmount } from '../shared/text/formats.ts'
 import { hasLabel, t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Facts } from '../shared/ui/facts.tsx'
@@ -217,7 +217,7 @@ function Tokens({ person }: { person: Person }) {
 }
 
 /** Lists the limits that apply to a person, with their origins. */
-function PersonLimits({ person: { id } }: { person: Person }) {
+function PersonLimits({ person: { id, username } }: { person: Person }) {
   const { data, error } = useRecords(
     ['limits-of', id],
     (signal) => api.limits.of.query({ user: { id: String(id) } }, { signal }),
@@ -242,9 +242,9 @@ function PersonLimits({ person: { id } }: { person: Person }) {
             key: `${limit.name} ${limit.subjectId}`,
             cells: [
               limit.name,
-              describeSubject(limit),
+              describeSubject(limit.subject === 'user' ? { ...limit, subjectName: username } : limit),
               formatLimitAmount(limit, limit.used + limit.held),
-              formatLimitAmount(limit, limit.cap),
+              describeLimitAmount(limit, limit.cap),
               formatDateTime(limit.resetsAt),
             ],
           }))}

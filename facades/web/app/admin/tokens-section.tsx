@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import { useId, useState } from 'react'
+import { useState } from 'react'
 import { readTokenReference, type TokenReference } from '../../../../entities/identity/token-reference.ts'
 import { SvcError } from '../../../client/index.ts'
 import { api } from '../shared/api/client.ts'
@@ -23,7 +23,6 @@ type SearchResult = FoundToken | string
 /** Finds whose a leaked token is, and revokes it. */
 export function TokensSection() {
   const [searches, setSearches] = useState(0)
-  const hint = useId()
   const { isWorking, result, error, run } = useCall<SearchResult>()
   const find = async (form: FormData) => {
     const reference = readTokenReference(readText(form, 'token'))
@@ -43,12 +42,9 @@ export function TokensSection() {
           autoCapitalize="off"
           spellCheck={false}
           required
-          aria-describedby={hint}
+          hint={t('app.admin.tokenHint')}
         />
       </InlineForm>
-      <p className="hint" id={hint}>
-        {t('app.admin.tokenHint')}
-      </p>
       <div role="status">
         {typeof result === 'string' && <p>{result}</p>}
         {typeof result === 'object' && <TokenDetails token={result} done={showRevoked} />}

@@ -14,12 +14,17 @@ export function findExcerpt(text: string, pattern: RegExp): Excerpt | undefined 
   if (!match) return undefined
   const at = match.index
   const end = at + match[0].length
+  const [before, after] = [text.slice(Math.max(0, at - CONTEXT_LENGTH), at), text.slice(end, end + CONTEXT_LENGTH)]
   return {
-    before: (at > CONTEXT_LENGTH ? '…' : '') + stripMarkdown(text.slice(Math.max(0, at - CONTEXT_LENGTH), at)),
+    before: at > CONTEXT_LENGTH ? `… ${stripMarkdown(before.replace(firstWord, ''))}` : stripMarkdown(before),
     words: match[0],
-    after: stripMarkdown(text.slice(end, end + CONTEXT_LENGTH)) + (end + CONTEXT_LENGTH < text.length ? '…' : ''),
+    after:
+      end + CONTEXT_LENGTH < text.length ? `${stripMarkdown(after.replace(lastWord, ''))} …` : stripMarkdown(after),
   }
 }
+
+/** Words that the ends of a context cut, if there are others. */
+const [firstWord, lastWord] = [/^\S+\s+(?=\S)/, /(?<=\S)\s+\S+$/]
 
 /** Removes most Markdown syntax from a text and puts it on one line. */
 export const stripMarkdown = (text: string): string =>
