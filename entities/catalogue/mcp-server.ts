@@ -5,9 +5,9 @@ import { allowedToGroups } from './ai-model.ts'
 import { AiTool } from './ai-tool.ts'
 
 export const mcpTransports = ['sse', 'http', 'stdio'] as const
-const approvals = ['never', 'always', 'auto'] as const
+const approvals = ['never', 'always', 'page', 'auto'] as const
 /** Modes that can be chosen; `auto` cannot, because nobody can tell from outside which calls need approval. */
-export const serverApprovals = ['never', 'always'] as const
+export const serverApprovals = ['never', 'always', 'page'] as const
 
 /** A server that offers tools over the Model Context Protocol. */
 export const McpServer = defineEntity({

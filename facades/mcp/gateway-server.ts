@@ -1,6 +1,7 @@
 import {
   type CallToolResult,
   createMcpHandler,
+  inputRequired,
   ProtocolError,
   ProtocolErrorCode,
   Server,
@@ -8,8 +9,10 @@ import {
 } from '@modelcontextprotocol/server'
 import { getErrorKind, Problem } from '../../routers/core/problems.ts'
 import type { Api } from '../../routers/index.ts'
+import { choices, QUESTION } from './messages.ts'
 
 type CallParts = Awaited<ReturnType<Api['mcpGateway']['callTool']>>
+type CallPart = CallParts extends AsyncGenerator<infer Part> ? Part : never
 
 /** What the server behind one request answers with. */
 export interface Exchange {
@@ -38,6 +41,8 @@ export const createGateway = ({ name, version, heartbeat }: GatewayOptions) =>
 function createServer(info: { name: string; version: string }, { listTools, parts, logFailure }: Exchange): Server {
   const server = new Server(info, {
     capabilities: { tools: {} },
+    // A revision with sessions would have to be asked within the call, which no replica could answer.
+    inputRequired: { legacyShim: false },
     cacheHints: { 'tools/list': { ttlMs: LIST_TTL_MS, cacheScope: 'private' } },
   })
   server.setRequestHandler('tools/list', async ({ params }) => {
@@ -46,20 +51,44 @@ function createServer(info: { name: string; version: string }, { listTools, part
   })
   server.setRequestHandler('tools/call', () =>
     withProtocolErrors(async () => {
-      const result = await readResult(parts)
-      return server.projectCallToolResult(result, undefined)
+      const end = await readEnd(parts)
+      return end.type === 'question' ? toQuestion(end) : server.projectCallToolResult(end.result, undefined)
     }, logFailure),
   )
   return server
 }
 
-/** Reads the result of a call. Invalid arguments are a result, too. */
-async function readResult(parts: Exchange['parts']): Promise<CallToolResult> {
-  if (parts instanceof Problem && parts.problem === 'invalid') return toErrorResult(parts)
+type CallEnd = { type: 'result'; result: CallToolResult } | Extract<CallPart, { type: 'question' }>
+
+/** Reads the end of a call. Invalid arguments have a result, too. */
+async function readEnd(parts: Exchange['parts']): Promise<CallEnd> {
+  if (parts instanceof Problem && parts.problem === 'invalid') return { type: 'result', result: toErrorResult(parts) }
   if (parts instanceof Error) throw parts
-  for await (const { result } of parts ?? []) return result as CallToolResult
+  for await (const part of parts ?? []) return part as CallEnd
   throw new Error('A call ended without a result.')
 }
+
+/** Asks the person in their program, which repeats the call with the answer. */
+const toQuestion = ({ message, state }: Extract<CallPart, { type: 'question' }>) =>
+  inputRequired({
+    inputRequests: {
+      [QUESTION]: inputRequired.elicit({
+        message,
+        requestedSchema: {
+          type: 'object',
+          properties: {
+            choice: {
+              type: 'string',
+              title: 'Answer',
+              oneOf: Object.entries(choices).map(([name, title]) => ({ const: name, title })),
+            },
+          },
+          required: ['choice'],
+        },
+      }),
+    },
+    requestState: state,
+  })
 
 /** Explains invalid arguments to the client's model, which can correct them. */
 const toErrorResult = ({ issues, message }: Problem): CallToolResult => ({

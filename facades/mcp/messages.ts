@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { Api } from '../../routers/index.ts'
 
 /** The members of a request that the gateway reads before the library does. */
@@ -15,7 +16,47 @@ type ToolCall = Parameters<Api['mcpGateway']['callTool']>[0]
 /** Reads the call of a tool; undefined for another message, and for a call that the library will refuse. */
 export function readToolCall({ method, params }: Message): ToolCall | undefined {
   if (method !== 'tools/call' || !isMessage(params)) return undefined
-  const { name, arguments: input = {} } = params as Record<string, unknown>
+  const { name, arguments: input = {}, _meta, inputResponses, requestState } = params as Record<string, unknown>
   if (typeof name !== 'string' || !isMessage(input)) return undefined
-  return { name, arguments: input as Record<string, unknown> }
+  return {
+    name,
+    arguments: input as Record<string, unknown>,
+    canAsk: canAsk(_meta),
+    ...(typeof requestState === 'string' && { answer: readAnswer(requestState, inputResponses) }),
+  }
 }
+
+/** Key of our question among those that a client must answer. */
+export const QUESTION = 'approval'
+
+/** Members of the form, and its choices. */
+export const choices = { once: 'Allow once', remember: 'Allow for 8 hours', no: 'Do not allow' } as const
+
+const capabilities = z.object({
+  'io.modelcontextprotocol/clientCapabilities': z.object({
+    // A client of before the two modes declares none, and shows forms.
+    elicitation: z
+      .record(z.string(), z.unknown())
+      .refine((modes) => 'form' in modes || Object.keys(modes).length === 0),
+  }),
+})
+
+/** True if the client declares that it shows forms to its person. */
+const canAsk = (meta: unknown): boolean => capabilities.safeParse(meta).success
+
+const answerSchema = z.object({
+  [QUESTION]: z.object({
+    action: z.enum(['accept', 'decline', 'cancel']),
+    content: z.object({ choice: z.enum(['once', 'remember', 'no']) }).optional(),
+  }),
+})
+
+/** Reads the person's answer. One that cannot be read counts as none, so that the person is asked on a page. */
+function readAnswer(state: string, responses: unknown): NonNullable<ToolCall['answer']> {
+  const { data } = answerSchema.safeParse(responses)
+  const { action = 'cancel', content } = data?.[QUESTION] ?? {}
+  return { state: state.slice(0, MAX_STATE), action, choice: content?.choice }
+}
+
+/** Longer than any state of ours, so that a longer one opens no question. */
+const MAX_STATE = 4000

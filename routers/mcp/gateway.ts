@@ -4,6 +4,7 @@ import { type CallableTool, listToolsForCaller } from '../ai/tools/callable-tool
 import { Problem } from '../core/problems.ts'
 import { about, router, userWith, withBodySize } from '../core/trpc.ts'
 import type { JsonSchema } from '../ports/ai/tools.ts'
+import { ownQuestions } from './my-questions.ts'
 import { isOfServer, startToolCall, toolCall } from './tool-call.ts'
 
 const offeredTool = z.object({
@@ -28,6 +29,8 @@ export const mcpGatewayRouter = router({
     })
     .input(toolCall)
     .mutation(({ ctx, input }) => startToolCall(ctx, input)),
+
+  ...ownQuestions,
 })
 
 async function listTools(ctx: ChatContext, server: string | undefined): Promise<OfferedTool[]> {

@@ -7,11 +7,14 @@ import { toServerSlug } from '../catalogue/tools/tool-names.ts'
 import { consumeRateLimit } from '../core/load/rate-limit.ts'
 import { Problem } from '../core/problems.ts'
 import type { ServedResult } from '../ports/ai/tool-servers.ts'
+import { GatewayApprovals, type ProgramQuestion, toolAnswer } from './gateway-approvals.ts'
 
 export const toolCall = z.strictObject({
   server: z.string().max(120).optional().describe('The label of a tool server as its tools are named, or its id.'),
   name: z.string().max(200),
   arguments: z.record(z.string(), z.unknown()).default({}),
+  canAsk: z.boolean().default(false).describe('True if the program can ask its person whether the call may be made.'),
+  answer: toolAnswer.optional(),
 })
 type ToolCall = z.output<typeof toolCall>
 
@@ -22,7 +25,8 @@ export interface CallResult {
   isError?: true
 }
 
-export type CallPart = { type: 'result'; result: CallResult }
+/** The end of a call: its result, or the question that the program must ask before it repeats the call. */
+export type CallPart = { type: 'result'; result: CallResult } | ({ type: 'question' } & ProgramQuestion)
 
 /**
  * Starts the call of a tool. Throws if the caller has too many calls under way or in this minute, and if there is no such
@@ -64,17 +68,19 @@ async function acquireSlot({ caller, services, notes, signal }: ChatContext): Pr
 async function* runToolCall(
   ctx: ChatContext,
   tool: CallableTool,
-  { arguments: input }: ToolCall,
+  { arguments: input, canAsk, answer }: ToolCall,
   slot: Disposable,
 ): AsyncGenerator<CallPart, void> {
   using _slot = slot
+  const asks = new GatewayApprovals(ctx, { tool, canAsk, answer })
   const outcome = await callTool(ctx, tool, input, {
     surface: 'mcp',
     signal: createCallSignal(ctx),
-    asks: { findRefusal: async () => 'The person must allow each call of this tool, and cannot be asked here.' },
+    asks,
     take: toCallResult,
   })
-  yield { type: 'result', result: 'refusal' in outcome ? toErrorResult(outcome.refusal) : outcome.taken }
+  if (asks.question) yield { type: 'question', ...asks.question }
+  else yield { type: 'result', result: 'refusal' in outcome ? toErrorResult(outcome.refusal) : outcome.taken }
 }
 
 const toCallResult = ({ content, structuredContent, isError }: ServedResult): CallResult => ({

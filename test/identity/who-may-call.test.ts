@@ -75,6 +75,7 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
     to: 'ai.ask ai.stream ai.approve ai.complete ai.completeStream ai.countTokens ai.embed ai.models',
   },
   { open: 'a user', by: 'mcp', to: 'mcpGateway.listTools mcpGateway.callTool' },
+  { open: 'a user in a browser', to: 'mcpGateway.questions mcpGateway.answer' },
   { open: 'a user in a browser', to: 'ai.approvals ai.revokeApproval' },
   { open: 'a user in a browser', to: 'extApps.establishConnection extApps.links extApps.endLinks' },
   { open: 'a user in a browser', to: 'consentPage.asked consentPage.links appLogos.read' },

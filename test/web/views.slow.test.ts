@@ -83,7 +83,7 @@ async function openViews(locale: Locale, account: string) {
 }
 type Views = Awaited<ReturnType<typeof openViews>>
 
-const sections = ['profile', 'security', 'tokens', 'apps', 'usage', 'data', 'sessions', 'appearance']
+const sections = ['profile', 'security', 'tokens', 'apps', 'approvals', 'usage', 'data', 'sessions', 'appearance']
 
 async function judgeBeforeSignIn({ page, judge, t, forgive }: Views, account: string) {
   const invitee = { username: `new-${account}`, email: `new-${account}@example.org`, name: 'New' }

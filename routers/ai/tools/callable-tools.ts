@@ -25,6 +25,8 @@ export interface CallableTool {
   target: { server: NonNullable<ToolRow['mcp']> } | { function: FunctionTool }
   /** True if the person must approve each call. */
   needsApproval: boolean
+  /** Who may give the approval: with `page`, no program may answer in the person's place. */
+  approval: 'never' | 'always' | 'page'
 }
 
 /** Returns the tools that programs of the caller may call, in the order of their names. */
@@ -49,8 +51,9 @@ export function toCallableTool({ services }: Context, { id, name, mcp }: ToolRow
   if (mcp) {
     const { description, inputSchema } = mcp.definition
     const input = findObjectSchema(inputSchema as Record<string, unknown>)
-    const needsApproval = mcp.server.requireApproval !== 'never'
-    return { id, name, description, inputSchema, input, target: { server: mcp }, needsApproval }
+    const approval = toApproval(mcp.server)
+    const needsApproval = approval !== 'never'
+    return { id, name, description, inputSchema, input, target: { server: mcp }, needsApproval, approval }
   }
   const tool = services.process.extensions.tools.get(name)
   if (!tool) return undefined
@@ -65,7 +68,14 @@ export function toCallableTool({ services }: Context, { id, name, mcp }: ToolRow
     },
     target: { function: tool },
     needsApproval: false,
+    approval: 'never',
   }
+}
+
+/** Asks wherever the server does not say that nobody need be asked. */
+function toApproval({ requireApproval }: NonNullable<ToolRow['mcp']>['server']): CallableTool['approval'] {
+  if (requireApproval === 'never') return 'never'
+  return requireApproval === 'page' ? 'page' : 'always'
 }
 
 /** The label of the tool's server; empty for a function of an extension. */

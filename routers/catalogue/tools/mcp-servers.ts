@@ -20,7 +20,9 @@ const url = text(2048)
   )
 const approval = z
   .enum(serverApprovals)
-  .describe('True if the person who asks must approve each call. The call is refused if they cannot be asked.')
+  .describe(
+    'Whether the person who asks must approve each call. The call is refused if they cannot be asked. With `page`, programs that speak MCP cannot answer in their place.',
+  )
 const timeouts = z
   .strictObject({ connect: timeLimitMs.optional(), read: timeLimitMs.optional(), sseIdle: timeLimitMs.optional() })
   .describe('The time limits in milliseconds, at most a day each.')

@@ -5,6 +5,7 @@ export const settingsSections = [
   'security',
   'tokens',
   'apps',
+  'approvals',
   'usage',
   'data',
   'sessions',

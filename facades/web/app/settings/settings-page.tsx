@@ -7,6 +7,7 @@ import { Page } from '../shared/ui/page.tsx'
 import { PageHead, usePageTitle } from '../shared/ui/page-head.tsx'
 import { SectionLinks } from '../shared/ui/section-links.tsx'
 import { AppearanceSettings } from './appearance-settings.tsx'
+import { ApprovalSettings } from './approval-settings.tsx'
 import { ChatSettings } from './chat-settings.tsx'
 import { DataSettings } from './data-settings.tsx'
 import { LinkedAppSettings } from './linked-app-settings.tsx'
@@ -30,6 +31,7 @@ const sections: Record<string, Section> = {
   security: { label: 'app.settings.security', Content: SecuritySettings },
   tokens: { label: 'app.settings.tokens', Content: TokenSettings },
   apps: { label: 'app.settings.apps', Content: LinkedAppSettings },
+  approvals: { label: 'app.settings.approvals', Content: ApprovalSettings },
   usage: { label: 'app.settings.usage', Content: UsageSettings },
   data: { label: 'app.settings.data', Content: DataSettings },
   sessions: { label: 'app.settings.sessions', Content: SessionSettings },

@@ -1,0 +1,80 @@
+import { useQuery } from '@tanstack/react-query'
+import { useRef } from 'react'
+import { api, queryClient } from '../shared/api/client.ts'
+import { formatDateTime } from '../shared/text/formats.ts'
+import { t } from '../shared/text/labels.ts'
+import { Outcome, useAction } from '../shared/ui/action-form.tsx'
+import { Button } from '../shared/ui/button.tsx'
+import { ErrorMessage } from '../shared/ui/error-message.tsx'
+import { Toolbar } from '../shared/ui/toolbar.tsx'
+import styles from './approval-settings.module.css'
+import { SettingsSection } from './settings-section.tsx'
+
+const key = ['tool-questions']
+/** Milliseconds between looks for new questions, as programs ask while the page is open. */
+const POLL_MS = 3000
+
+type Question = Awaited<ReturnType<typeof api.mcpGateway.questions.query>>[number]
+type Allow = Parameters<typeof api.mcpGateway.answer.mutate>[0]['allow']
+
+/** Calls of tools that the person's programs may make only if the person allows them. */
+export function ApprovalSettings() {
+  const { data, error } = useQuery({
+    queryKey: key,
+    queryFn: ({ signal }) => api.mcpGateway.questions.query(undefined, { signal }),
+    refetchInterval: POLL_MS,
+  })
+  const titleRef = useRef<HTMLHeadingElement>(null)
+  const { outcome, isWrong, run } = useAction()
+  const answer = ({ id, tool }: Question, allow: Allow) =>
+    run(async () => {
+      await api.mcpGateway.answer.mutate({ id, allow }).finally(() => queryClient.invalidateQueries({ queryKey: key }))
+      titleRef.current?.focus()
+      return t(`app.settings.question.${allow}Done`, { name: tool })
+    })
+  const title = t('app.settings.questionsTitle')
+  return (
+    <SettingsSection title={title} titleRef={titleRef}>
+      <p>{t('app.settings.questionsIntro')}</p>
+      {error && !data ? (
+        <ErrorMessage error={error} />
+      ) : (
+        <ul className={styles.questions} aria-label={title} aria-busy={data === undefined}>
+          {data?.length === 0 && <li>{t('app.settings.questionsNone')}</li>}
+          {data?.map((question) => (
+            <QuestionItem key={question.id} question={question} answer={(allow) => answer(question, allow)} />
+          ))}
+        </ul>
+      )}
+      <Outcome outcome={outcome} isWrong={isWrong} />
+    </SettingsSection>
+  )
+}
+
+interface QuestionItemProps {
+  question: Question
+  answer: (allow: Allow) => unknown
+}
+
+const answers = ['no', 'remember', 'once'] as const
+
+function QuestionItem({ question: { tool, server, token, input, askedAt }, answer }: QuestionItemProps) {
+  const words = t('app.settings.question', { name: tool, token })
+  return (
+    <li className={styles.question} aria-label={words}>
+      <h3>{words}</h3>
+      <p className="hint">
+        {t('app.settings.questionFrom', { server })} · {formatDateTime(askedAt)}
+      </p>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard. */}
+      <pre tabIndex={0}>{input}</pre>
+      <Toolbar align="end">
+        {answers.map((allow) => (
+          <Button key={allow} onClick={() => answer(allow)} {...(allow === 'once' && { kind: 'primary' as const })}>
+            {t(`app.settings.question.${allow}`)}
+          </Button>
+        ))}
+      </Toolbar>
+    </li>
+  )
+}

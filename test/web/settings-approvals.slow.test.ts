@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { callTool, startGateway } from '../kit/mcp/gateway.ts'
+import { buildTool, startToolServer } from '../kit/mcp/tool-server.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { shareResource } from '../kit/share-resource.ts'
+import { expectAccessible } from '../kit/web/chromium.ts'
+import { openSettings } from '../kit/web/pages.ts'
+
+const mail = shareResource(() => startToolServer([buildTool('send')]))
+const svc = shareResource(() => startGateway([{ label: 'Mail', url: mail.url, requireApproval: 'always' }]))
+
+describeWith('chromium')('the approvals in the settings', () => {
+  test('a call of a program appears, is allowed by keyboard, and runs once', async () => {
+    await using person = await openSettings(svc, 'ada', { section: 'approvals' })
+    const { page, complaints } = person
+    const [{ id } = { id: 0 }] = await svc.rows<{ id: number }>("select id from users where username = 'ada'")
+    const { token } = await svc.host.tokens.createFor({ user: { id }, name: 'editor', abilities: ['mcp'] })
+    const send = (text: string) => callTool(svc, 'mail_send', { token, input: { text } })
+    await page.getByText('No program waits for your answer.').waitFor()
+
+    expect((await send('to Bob')).result.content[0].text).toContain(`${svc.url}/settings/approvals`)
+    const question = page.getByRole('listitem', { name: 'May “editor” call “mail_send”?' })
+    await question.getByText('"text": "to Bob"').waitFor()
+    await expectAccessible(page)
+    await page.setViewportSize({ width: 360, height: 700 })
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360)
+    await question.getByRole('button', { name: 'Allow once' }).press('Enter')
+    await page.getByText('“mail_send” is allowed once. The program can call it now.').waitFor()
+    await question.waitFor({ state: 'detached' })
+    expect((await send('to Bob')).result.isError).toBeUndefined()
+
+    expect((await send('to Eve')).result.isError).toBe(true)
+    await question.getByRole('button', { name: "Don't allow" }).click()
+    await page.getByText('No program waits for your answer.').waitFor()
+    expect((await send('to Eve')).result.isError).toBe(true)
+    expect(mail.seen.filter(({ method }) => method === 'tools/call').map(({ params }) => params?.arguments)).toEqual([
+      { text: 'to Bob' },
+    ])
+    expect(complaints).toEqual([])
+  })
+})
