@@ -46,6 +46,11 @@ export class AnswerWriter {
     this.#number = target.number
   }
 
+  /** The number of the stored message. */
+  get number(): number | undefined {
+    return this.#number
+  }
+
   /** Stores the answer every few seconds. A failure is ignored, as the answer is stored again at its end. */
   storeOccasionally(answer: Answer): void {
     this.#sealOccasionally({ ...answer, cut: 'interrupted' })

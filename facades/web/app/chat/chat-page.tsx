@@ -1,38 +1,28 @@
 import { useNavigate } from '@tanstack/react-router'
-import { type ComponentProps, lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { isNotFound } from '../shared/api/error-text.ts'
 import { TEMPORARY } from '../shared/conversation/draft.ts'
 import { ModelButton } from '../shared/models/model-button.tsx'
-import { ModelEndNotice } from '../shared/models/model-end-notice.tsx'
 import { type ChatModel, useModels } from '../shared/models/models.ts'
-import { AnnouncementNotice } from '../shared/notices/announcement-notice.tsx'
-import { usePendingAnnouncements } from '../shared/notices/announcements.ts'
-import { LimitNotice } from '../shared/notices/limit-notice.tsx'
-import { useIsOnline } from '../shared/online.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
-import { ErrorNotice } from '../shared/ui/error-message.tsx'
 import { IconButton } from '../shared/ui/icon-button.tsx'
-import { Notice } from '../shared/ui/notice.tsx'
 import { Page, PageError } from '../shared/ui/page.tsx'
 import { PageHead, usePageTitle } from '../shared/ui/page-head.tsx'
-import { ArchiveNotice } from './archive-notice.tsx'
+import { ChatComposer, ChatOptionsButton, SendObstacles, useIsSendingBlocked } from './chat-composer.tsx'
 import { useFirstModel } from './chat-model.ts'
 import { useFirstOptions } from './chat-options.ts'
-import type { ChatOptionsProps } from './chat-options-dialog.tsx'
 import { type Question, requestAnswer, storeQuestion } from './chat-requests.ts'
 import { ActionsProvider, useChat } from './chat-state.ts'
 import { QuestionComposer } from './composer.tsx'
-import { ContextGauge } from './context-gauge.tsx'
-import { createConversation, createTemporaryChat, saveOptions, useConversation } from './conversations.ts'
+import { createConversation, createTemporaryChat, useConversation } from './conversations.ts'
 import { MessageList } from './message-list.tsx'
 import { readAllEarlier, type useMessages } from './messages.ts'
-import { DeletedNotice, MissingChat } from './missing-chat.tsx'
+import { MissingChat } from './missing-chat.tsx'
 import { useReadingEnd } from './read-aloud.ts'
-import { useSummaryRun } from './summariser.ts'
-import { isTemporary as isTemporarySlug, useIsGone, useIsKeeping } from './temporary-chats.ts'
-import { TemporaryHint, TemporaryNotice } from './temporary-notice.tsx'
-import { isHalted, type Turn, turns } from './turn.ts'
+import { useIsGone } from './temporary-chats.ts'
+import { TemporaryHint } from './temporary-notice.tsx'
+import { isHalted, type Turn } from './turn.ts'
 import { Welcome } from './welcome.tsx'
 
 /** Shows a conversation, or the page that starts one. */
@@ -111,10 +101,6 @@ function useFirstQuestion(
   }
 }
 
-/** Returns true while what a question needs is being read. */
-const isLoading = ({ isModelKnown, modelsError, query, preparation }: ReturnType<typeof useChat>): boolean =>
-  preparation.isPending || !(isModelKnown || modelsError) || !(query.data ?? query.error)
-
 /** Reads nothing of a temporary chat that is gone, which the service has never known. */
 const OpenedChat = ({ slug }: { slug: string }) =>
   useIsGone(slug) ? <MissingChat isTemporary /> : <Chat slug={slug} />
@@ -157,64 +143,6 @@ const getEarlier = (query: ReturnType<typeof useMessages>) => ({
   readAll: () => readAllEarlier(query),
 })
 
-/** The form for the next question of a chat. */
-function ChatComposer({ slug, chat }: { slug: string; chat: ReturnType<typeof useChat> }) {
-  const { query, models, modelsError, model, choose, actions, preparation } = chat
-  const { conversationKey: key } = useSession()
-  const isBlocked = useIsSendingBlocked()
-  const isTemporary = isTemporarySlug(slug)
-  const isKeeping = useIsKeeping(slug)
-  const isSummarising = useSummaryRun(slug)?.phase === 'running'
-  const isDeleted = isNotFound(useConversation(slug).error)
-  const isReady = query.data !== undefined && preparation.isLoaded && model !== undefined
-  const preparationError = query.isLoadingError ? undefined : preparation.error
-  return (
-    <QuestionComposer
-      slug={slug}
-      canSend={isReady && !isBlocked && !isDeleted && !isKeeping && !isSummarising}
-      isLoading={isLoading(chat)}
-      isAnswering={turns.isAnswering(slug)}
-      models={{ models, model, choose }}
-      obstacle={
-        isDeleted ? (
-          <DeletedNotice />
-        ) : (
-          <>
-            {isTemporary && <TemporaryNotice slug={slug} isAnswering={turns.isAnswering(slug)} />}
-            <ArchiveNotice slug={slug} />
-            <ContextGauge slug={slug} chat={chat} />
-            <SendObstacles
-              error={models ? preparationError : modelsError}
-              models={models}
-              model={model}
-              choose={choose}
-            />
-          </>
-        )
-      }
-      send={actions.send}
-      stop={actions.stop}
-      editLast={actions.editLast}
-    >
-      <ChatOptionsButton
-        instructions={preparation.instructions}
-        options={preparation.options}
-        model={model}
-        save={(instructions, next) => saveOptions(key, slug, { instructions, options: next })}
-        disabled={!preparation.canChange}
-      />
-    </QuestionComposer>
-  )
-}
-
-/** Returns true if nothing can be sent for now. */
-function useIsSendingBlocked(): boolean {
-  const mustAccept = usePendingAnnouncements().some(({ isForced }) => isForced)
-  return !useIsOnline() || mustAccept
-}
-
-const OfflineNotice = () => !useIsOnline() && <Notice kind="warning">{t('app.offline')}</Notice>
-
 interface ChatHeadProps {
   models: readonly ChatModel[] | undefined
   model: ChatModel | undefined
@@ -229,44 +157,10 @@ const ChatHead = ({ models, model, choose, children }: ChatHeadProps) => (
   </PageHead>
 )
 
-/** The notices that explain why nothing can be sent, or will not be soon. */
-const SendObstacles = ({ error, ...chosen }: { error: unknown } & ComponentProps<typeof ModelEndNotice>) => (
-  <>
-    <ErrorNotice error={error} />
-    <ModelEndNotice {...chosen} />
-    <OfflineNotice />
-    <AnnouncementNotice />
-    <LimitNotice />
-  </>
-)
-
 function ConversationTitle({ slug }: { slug: string }) {
   const { data } = useConversation(slug)
   usePageTitle(data?.name ?? t('app.chats'))
   return <h1 dir="auto">{data?.name}</h1>
-}
-
-const ChatOptionsDialog = lazy(async () => ({ default: (await import('./chat-options-dialog.tsx')).ChatOptionsDialog }))
-
-/** Opens the options of a chat. */
-function ChatOptionsButton({ disabled = false, ...props }: ChatOptionsProps & { disabled?: boolean }) {
-  const [isOpen, setOpen] = useState(false)
-  return (
-    <>
-      <IconButton
-        icon="options"
-        label={t('app.options')}
-        aria-haspopup="dialog"
-        disabled={disabled}
-        onClick={() => setOpen(true)}
-      />
-      {isOpen && (
-        <Suspense>
-          <ChatOptionsDialog {...props} close={() => setOpen(false)} />
-        </Suspense>
-      )}
-    </>
-  )
 }
 
 /** Tells screen readers when an answer starts and how it ends, but not its text in between. */

@@ -9,11 +9,12 @@ import { type ChatOptions, readOptions } from './chat-options.ts'
 import { refreshConversations } from './conversations.ts'
 import type { OpenedMessage } from './message-content.ts'
 import { putMessageInCache, readSentHistory } from './messages.ts'
+import { queuedQuestions } from './queued-questions.ts'
 import { toRequestMessages } from './request-messages.ts'
 import { readSystemPrompt } from './system-prompt.ts'
 import { getCalls, isKeeping, isTemporary } from './temporary-chats.ts'
 import { nameAfterFirstAnswer } from './titles.ts'
-import { type TurnRequest, turns } from './turn.ts'
+import { type TurnEnd, type TurnRequest, turns } from './turn.ts'
 
 /** A conversation and the model that answers in it. */
 export interface ChatContext {
@@ -62,12 +63,25 @@ async function runTurn(chat: ChatContext, { parent, partialAnswer, maxTokens }: 
   // Its answer would come too late to be stored with the chat.
   if (isKeeping(slug)) return
   const readRequest = (signal: AbortSignal) => buildRequest(chat, { parent, partialAnswer, maxTokens }, signal)
-  await turns.run({ slug, key, modelId, readRequest, parent, partialAnswer })
+  const end = await turns.run({ slug, key, modelId, readRequest, parent, partialAnswer })
+  if (end) void sendQueuedAfter(chat, end)
   await refreshConversations()
   // Without a title, the chat keeps the first words of its question as its name.
   if (hasTitles && parent === FIRST_NUMBER && !isTemporary(slug)) void nameAfterFirstAnswer(chat).catch(() => {})
   void refreshLimits()
 }
+
+/** Sends the question that waits for the end of an answer. After a stop or a failure it goes on waiting. */
+async function sendQueuedAfter({ slug, key }: ChatContext, { outcome, number }: TurnEnd): Promise<void> {
+  if (outcome !== 'complete') queuedQuestions.hold(slug, outcome)
+  else if (number !== undefined && queuedQuestions.find(slug)?.state === 'next') await sendQueued({ slug, key }, number)
+}
+
+/** Sends the waiting question of a chat, unless another tab has taken it. An error is shown with the question. */
+export const sendQueued = async ({ slug, key }: Pick<ChatContext, 'slug' | 'key'>, parent: number): Promise<void> =>
+  queuedQuestions.take(slug, ({ text, files, modelId }) =>
+    sendQuestion({ slug, key, modelId }, { text, attachments: files.map(({ id }) => id) }, parent),
+  )
 
 /** The number of the question that begins a chat. */
 const FIRST_NUMBER = 1

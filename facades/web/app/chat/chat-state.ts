@@ -1,6 +1,7 @@
 import { useLocation } from '@tanstack/react-router'
 import { createContext, useContext, useEffect, useMemo, useRef, useState } from 'react'
 import { focusField } from '../shared/conversation/composer.tsx'
+import type { StoredDraft } from '../shared/conversation/draft.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { type ChatModel, findMaxInput, useModels } from '../shared/models/models.ts'
 import { useSession } from '../shared/session.tsx'
@@ -15,10 +16,12 @@ import {
   readInstructions,
   requestAnswer,
   sendQuestion,
+  sendQueued,
 } from './chat-requests.ts'
 import { type OpenedMessage, readNumber } from './message-content.ts'
 import { flattenPages, readPathTo, useMessages } from './messages.ts'
 import { findOverflow, type Overflow } from './overflow.ts'
+import { queuedQuestions, useQueueDraft, useQueuedQuestion, type WrittenQuestion } from './queued-questions.ts'
 import { hasWholeHistory, splitPath } from './sent-history.ts'
 import { readShownBranch, writeShownBranch } from './shown-branch.ts'
 import { changeSummary, summaryRuns } from './summariser.ts'
@@ -28,6 +31,10 @@ import { type Turn, turns, useTurn } from './turn.ts'
 /** Actions on a conversation. */
 export interface ChatActions {
   send(question: Question): Promise<void>
+  /** Keeps a question until the running answer has ended, or sends it if that has just happened. */
+  queue(question: WrittenQuestion): Promise<void>
+  /** Sends the question that has waited. */
+  sendQueued(): Promise<void>
   /** Asks a question again in other words and with these of its files, as another version beside the earlier one. */
   resend(question: OpenedMessage, text: string, files: OpenedMessage['attachments']): Promise<void>
   /** Requests another answer, from another model if one is named. Rejects if the question can't be read. */
@@ -64,22 +71,12 @@ export function useChat(slug: string) {
   const [editedNumber, setEditedNumber] = useState<number>()
   const messages = useMemo(() => flattenPages(query.data), [query.data])
   const { steps, showBranch, targetNumber } = useShownBranch({ slug, query, messages, isAnswering: turn !== undefined })
-  const actions = useActions({ slug, key, model, recordUse, steps, showBranch, setEditedNumber })
+  const queueDraft = useQueueDraft(slug)
+  const queued = useQueuedQuestion(slug, queueDraft)
+  const actions = useActions({ slug, key, model, recordUse, steps, showBranch, setEditedNumber, queueDraft })
   const shown = { ...showTurn(steps, turn), editedNumber }
-  return {
-    query,
-    models,
-    modelsError,
-    model,
-    isModelKnown,
-    choose,
-    turn,
-    steps,
-    shown,
-    actions,
-    preparation,
-    targetNumber,
-  }
+  const chosen = { models, modelsError, model, isModelKnown, choose }
+  return { query, ...chosen, turn, steps, shown, actions, preparation, targetNumber, queued }
 }
 
 interface ShownPath {
@@ -155,6 +152,7 @@ interface ActionContext {
   steps: readonly PathStep[]
   showBranch: (number: number) => void
   setEditedNumber: (number: number | undefined) => void
+  queueDraft: StoredDraft
 }
 
 /** Returns the same object while the conversation is shown, so that messages are not rendered again. */
@@ -180,12 +178,7 @@ function createActions(state: () => ActionContext): ChatActions {
     showNewestAfter(path)
   }
   return {
-    send(question) {
-      const chat = getContext()
-      summaryRuns.clear(chat.slug)
-      state().recordUse(chat.modelId)
-      return sendQuestion(chat, question, getLast()?.number ?? ROOT_NUMBER)
-    },
+    ...createSendActions(state, getContext),
     resend,
     async regenerate(message, modelId) {
       const path = await readPathBefore(message)
@@ -264,6 +257,35 @@ type Resend = (
 ) => Promise<void>
 
 type File = OpenedMessage['attachments'][number]
+
+/** The actions that send a question, at once or after the running answer. */
+function createSendActions(
+  state: () => ActionContext,
+  getContext: () => ChatContext,
+): Pick<ChatActions, 'send' | 'queue' | 'sendQueued'> {
+  const getEnd = () => state().steps.at(-1)?.message.number ?? ROOT_NUMBER
+  const send = (question: Question) => {
+    const chat = getContext()
+    summaryRuns.clear(chat.slug)
+    state().recordUse(chat.modelId)
+    return sendQuestion(chat, question, getEnd())
+  }
+  return {
+    send,
+    async queue(question) {
+      const { slug, modelId } = getContext()
+      if (!turns.isAnswering(slug)) return send(question)
+      const { text, files } = question
+      await queuedQuestions.add(slug, state().queueDraft, { text, files, modelId })
+      state().recordUse(modelId)
+      focusField('chat')
+    },
+    sendQueued() {
+      summaryRuns.clear(state().slug)
+      return sendQueued(state(), getEnd())
+    },
+  }
+}
 
 /** Copies files one after the other, so that they keep their order. */
 async function copyFiles(files: readonly File[], copy: (file: File) => Promise<string>): Promise<string[]> {

@@ -14,8 +14,8 @@ import { ErrorNotice } from '../shared/ui/error-message.tsx'
 import { IconButton } from '../shared/ui/icon-button.tsx'
 import { useUploads } from '../shared/uploads.ts'
 import { getDraftName } from './chat-model.ts'
-import type { Question } from './chat-requests.ts'
 import { type ModelChoice, useFileFit } from './file-fit.tsx'
+import type { QueuedContent, WrittenQuestion } from './queued-questions.ts'
 import { runTask, useTask } from './tasks.ts'
 
 interface QuestionComposerProps {
@@ -29,7 +29,10 @@ interface QuestionComposerProps {
   models: ModelChoice
   /** Notices that explain why nothing can be sent. */
   obstacle?: ReactNode
-  send: (question: Question) => Promise<void>
+  /** Sends a question, or keeps it until the running answer has ended. */
+  send: (question: WrittenQuestion) => Promise<void>
+  /** Shows the question that waits; the function puts it back into the form. */
+  showQueued?: (restore: (question: QueuedContent) => Promise<void>) => ReactNode
   stop?: () => void
   editLast?: () => void
   /** More buttons below the field. */
@@ -38,21 +41,10 @@ interface QuestionComposerProps {
 
 /** The form in which a question is written. */
 export function QuestionComposer(props: QuestionComposerProps) {
-  const {
-    slug,
-    canSend,
-    isLoading = false,
-    isAnswering = false,
-    models,
-    obstacle,
-    send,
-    stop,
-    editLast,
-    children,
-  } = props
+  const { slug, canSend, isLoading = false, isAnswering = false, models, obstacle, send, showQueued } = props
   const field = useRef<HTMLTextAreaElement>(null)
   const { draft, uploads, error, canSubmit, submit } = useQuestionForm(slug, {
-    canSend: canSend && !isAnswering,
+    canSend,
     isLoading,
     send,
   })
@@ -64,12 +56,11 @@ export function QuestionComposer(props: QuestionComposerProps) {
       <ErrorNotice error={error} />
       <ErrorNotice error={improvementError} />
       {obstacle}
-    </>
-  )
-  const tools = (
-    <>
-      <ImproveButton text={draft.text} write={draft.write} fail={setImprovementError} />
-      {children}
+      {showQueued?.(({ text, files, modelId }) => {
+        uploads.restore(files)
+        models.choose(modelId)
+        return draft.prepend(text)
+      })}
     </>
   )
   return (
@@ -82,9 +73,14 @@ export function QuestionComposer(props: QuestionComposerProps) {
       placeholder={t('app.composer.placeholder')}
       submit={submit}
       notices={notices}
-      tools={tools}
-      editLast={editLast}
-      sendButton={<SendOrStop isAnswering={isAnswering} canSubmit={canSubmit} stop={stop} />}
+      tools={
+        <>
+          <ImproveButton text={draft.text} write={draft.write} fail={setImprovementError} />
+          {props.children}
+        </>
+      }
+      editLast={props.editLast}
+      sendButton={<SendOrStop isAnswering={isAnswering} canSubmit={canSubmit} stop={props.stop} />}
     />
   )
 }
@@ -99,7 +95,10 @@ const SendOrStop = ({
   stop?: (() => void) | undefined
 }) =>
   isAnswering ? (
-    <IconButton key="stop" icon="stop" label={t('app.composer.stop')} kind="primary" onClick={stop} />
+    <>
+      {canSubmit && <IconButton icon="later" label={t('app.composer.sendAfter')} type="submit" />}
+      <IconButton key="stop" icon="stop" label={t('app.composer.stop')} kind="primary" onClick={stop} />
+    </>
   ) : (
     <SendButton disabled={!canSubmit} />
   )
@@ -118,7 +117,7 @@ function useQuestionForm(
   const hasContent = draft.text.trim() !== '' || uploads.ids.length > 0
   const isComplete = !uploads.isUploading && hasContent
   const submit = async () => {
-    await send({ text: draft.text.trim(), attachments: uploads.ids })
+    await send({ text: draft.text.trim(), attachments: uploads.ids, files: uploads.files })
     draft.clear(draft.text)
     uploads.clear()
   }

@@ -2,7 +2,7 @@ import { useSyncExternalStore } from 'react'
 import { api, type Conversation, queryClient } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
 import type { StoredMessage } from '../shared/api/types.ts'
-import { TEMPORARY } from '../shared/conversation/draft.ts'
+import { TEMPORARY_PREFIX } from '../shared/conversation/draft.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { Listeners } from '../shared/listeners.ts'
 import { t } from '../shared/text/labels.ts'
@@ -20,10 +20,8 @@ interface ConversationCalls {
   update: Pick<Calls['update'], 'mutate'>
 }
 
-/** The beginning of the slugs of temporary chats, which are longer than others. */
-const PREFIX = `${TEMPORARY}-`
-
-export const isTemporary = (slug: string): boolean => slug.startsWith(PREFIX)
+/** Slugs of temporary chats are longer than others. */
+export const isTemporary = (slug: string): boolean => slug.startsWith(TEMPORARY_PREFIX)
 
 interface TemporaryChat {
   conversation: Conversation
@@ -46,7 +44,7 @@ function findChat(slug: string): TemporaryChat {
 
 /** Begins a temporary chat and returns its slug. */
 export function beginTemporaryChat(preparation: Pick<Conversation, 'systemPrompt' | 'sealedOptions'>): string {
-  const slug = PREFIX + crypto.randomUUID()
+  const slug = TEMPORARY_PREFIX + crypto.randomUUID()
   const now = new Date().toISOString()
   const conversation: Conversation = {
     id: '0',

@@ -1,5 +1,6 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
+import { forgetTemporaryDrafts, keepTemporaryDrafts } from '../shared/conversation/draft.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { Button } from '../shared/ui/button.tsx'
@@ -13,15 +14,18 @@ export const TemporaryHint = () => <Notice>{t('app.temporary.hint')}</Notice>
 
 /** Tells that the chat is not stored, and stores it on demand. */
 export function TemporaryNotice({ slug, isAnswering }: { slug: string; isAnswering: boolean }) {
-  const { conversationKey: key } = useSession()
+  const { connection, conversationKey: key } = useSession()
+  const owner = String(connection.userinfo?.id)
   const navigate = useNavigate()
   const isKeeping = useIsKeeping(slug)
   const [error, setError] = useState<unknown>()
   const keep = async () => {
     const kept = await keepTemporaryChat(key, slug)
     await refreshConversations()
+    await keepTemporaryDrafts(key, owner, [slug, kept])
     await navigate({ to: '/chat/$slug', params: { slug: kept }, replace: true })
     forgetTemporaryChat(slug)
+    forgetTemporaryDrafts(owner, slug)
   }
   const start = () => {
     setError(undefined)

@@ -39,6 +39,12 @@ export interface TurnRequest {
 /** Returns true while nothing of an answer will come, so that the person has to do something. */
 export const isHalted = ({ phase }: Turn): boolean => phase === 'failed' || phase === 'unsaved'
 
+/** How an answer ended, and the number of its message if it is stored. */
+export interface TurnEnd {
+  outcome: 'complete' | 'stopped' | 'failed'
+  number: number | undefined
+}
+
 type TurnProgress = Pick<Turn, 'answer' | 'phase' | 'error'>
 
 /** An answer that is requested, and then stored. */
@@ -70,7 +76,7 @@ class RunningTurn {
     return this.#hasEnded
   }
 
-  async run(): Promise<void> {
+  async run(): Promise<TurnEnd> {
     const { slug, parent, partialAnswer, readRequest } = this.#request
     if (!partialAnswer) recordReason(slug, parent, t('app.unanswered.closed'))
     this.#show({ answer: this.#builder.answer, phase: 'waiting' })
@@ -81,11 +87,12 @@ class RunningTurn {
     // A closing page ends the stream first, and then stores what has come.
     await untilOpen()
     this.#hasStreamed = true
-    await this.#store(failure ?? explainEmptyAnswer(this.#builder.answer))
+    const outcome = await this.#store(failure ?? explainEmptyAnswer(this.#builder.answer))
+    return { outcome, number: this.writer.number }
   }
 
   /** Stores what has come, and shows the failure that ended it. */
-  async #store(failure: Error | undefined): Promise<void> {
+  async #store(failure: Error | undefined): Promise<TurnEnd['outcome']> {
     const { slug, parent } = this.#request
     const { answer } = this.#builder
     const { signal } = this.#storing
@@ -96,9 +103,15 @@ class RunningTurn {
       this.#show({ answer, phase: 'storing' })
       if (!isEmpty(answer)) await this.writer.finish(answer, signal, failure ? undefined : report)
       this.#end(failure && { answer: emptyAnswer, phase: 'failed', error: failure })
+      return failure ? 'failed' : findOutcome(answer)
     } catch (error) {
-      if (signal.aborted) recordReason(slug, parent, t('app.unanswered.unsaved'))
-      this.#end(signal.aborted ? undefined : { answer, phase: 'failed', error })
+      if (!signal.aborted) {
+        this.#end({ answer, phase: 'failed', error })
+        return 'failed'
+      }
+      recordReason(slug, parent, t('app.unanswered.unsaved'))
+      this.#end(undefined)
+      return 'stopped'
     }
   }
 
@@ -107,6 +120,8 @@ class RunningTurn {
     this.#show(progress)
   }
 }
+
+const findOutcome = ({ cut }: Answer): TurnEnd['outcome'] => (cut === 'stopped' ? 'stopped' : 'complete')
 
 /** The streaming answers by conversation. They continue while another conversation is shown. */
 class TurnStore {
@@ -141,9 +156,9 @@ class TurnStore {
 
   /**
    * Requests an answer and stores it. What has arrived before an error or a stop is stored as well. An answer that still
-   * streams into the conversation is stopped.
+   * streams into the conversation is stopped. Resolves with undefined if another answer has taken its place.
    */
-  async run(request: TurnRequest): Promise<void> {
+  async run(request: TurnRequest): Promise<TurnEnd | undefined> {
     const { slug, modelId: model, parent } = request
     this.stop(slug)
     const isCurrent = () => this.#running.get(slug) === running
@@ -152,8 +167,10 @@ class TurnStore {
     })
     this.#running.set(slug, running)
     const endGuard = guardClosing()
-    await running.run().finally(endGuard)
-    if (isCurrent()) this.#running.delete(slug)
+    const end = await running.run().finally(endGuard)
+    if (!isCurrent()) return undefined
+    this.#running.delete(slug)
+    return end
   }
 
   #set(slug: string, turn: Turn | undefined): void {

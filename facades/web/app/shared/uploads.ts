@@ -69,6 +69,12 @@ export function useUploads(draftName: string, seal?: SealFile, refusal?: string)
     },
     isUploading: uploads.some(({ id, refusal }) => id === undefined && refusal === undefined),
     ids: uploads.flatMap(({ id }) => id ?? []),
+    /** The uploaded files, to be kept elsewhere. */
+    files: listDraftFiles(uploads),
+    /** Adds files that were kept elsewhere. */
+    restore: (files: readonly DraftFile[]) => {
+      for (const file of files) void restoreOne(file)
+    },
   }
 }
 
@@ -111,9 +117,9 @@ function nameText(uploads: readonly Upload[]): string {
 }
 
 /** An uploaded file of a draft. */
-type DraftFile = Required<Pick<Upload, 'name'>> & { id: string; text?: string }
+export type DraftFile = Required<Pick<Upload, 'name'>> & { id: string; text?: string }
 
-const isDraftFile = (value: unknown): value is DraftFile =>
+export const isDraftFile = (value: unknown): value is DraftFile =>
   isRecord(value) && typeof value['id'] === 'string' && typeof value['name'] === 'string'
 
 function parseDraftFiles(text: string): DraftFile[] {
@@ -122,8 +128,11 @@ function parseDraftFiles(text: string): DraftFile[] {
   return Array.isArray(value) ? value.filter(isDraftFile) : []
 }
 
+const listDraftFiles = (uploads: readonly Upload[]): DraftFile[] =>
+  uploads.flatMap(({ id, name, text }) => (id === undefined ? [] : { id, name, ...(text !== undefined && { text }) }))
+
 function serializeDraftFiles(uploads: readonly Upload[]): string {
-  const files = uploads.flatMap(({ id, name, text }) => (id === undefined ? [] : { id, name, text }))
+  const files = listDraftFiles(uploads)
   return files.length === 0 ? '' : JSON.stringify(files)
 }
 

@@ -8,25 +8,34 @@ export const TEMPORARY = 'temporary'
 
 export const isTemporaryDraft = (name: string): boolean => name.startsWith(TEMPORARY)
 
+/** The drafts of temporary chats that have begun, by their storage keys. They go with the page. */
+const temporaryDrafts = new Map<string, string>()
+
+/** The beginning of the slugs of temporary chats that have begun. */
+export const TEMPORARY_PREFIX = `${TEMPORARY}-`
+
 /** A text that is stored in this browser, encrypted. */
-class StoredDraft {
+export class StoredDraft {
   readonly #key: ConversationKey
-  readonly #storageKey: string
+  readonly storageKey: string
   /** True if nothing of the conversation is stored. */
   readonly isTemporary: boolean
+  /** True if the page keeps the draft as long as its temporary chat. */
+  readonly #isOnPage: boolean
   #timer: ReturnType<typeof setTimeout> | undefined
   /** Counts the changes, as encrypting the later of two may be done first. */
   #version = 0
 
   constructor(key: ConversationKey, owner: string, name: string) {
     this.#key = key
-    this.#storageKey = buildPrefix(owner) + name
+    this.storageKey = buildPrefix(owner) + name
     this.isTemporary = isTemporaryDraft(name)
+    this.#isOnPage = name.startsWith(TEMPORARY_PREFIX)
   }
 
   async open(): Promise<string> {
-    if (this.isTemporary) return ''
-    const sealed = localStorage.getItem(this.#storageKey)
+    if (this.isTemporary) return temporaryDrafts.get(this.storageKey) ?? ''
+    const sealed = localStorage.getItem(this.storageKey)
     if (sealed === null) return ''
     try {
       return await this.#key.open(sealed)
@@ -40,28 +49,34 @@ class StoredDraft {
   /** Saves the text once no other one has followed for a moment. */
   saveSoon(text: string): void {
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => void this.save(text), SAVE_DELAY_MS)
+    if (this.isTemporary) void this.save(text)
+    else this.#timer = setTimeout(() => void this.save(text), SAVE_DELAY_MS)
   }
 
-  async save(text: string): Promise<void> {
+  /** Resolves with true if the text is stored, for this page at least. */
+  async save(text: string): Promise<boolean> {
     clearTimeout(this.#timer)
     this.#version++
     const version = this.#version
-    if (this.isTemporary) return
-    if (text.trim() === '') return this.remove()
+    if (text.trim() === '') this.remove()
+    else if (this.#isOnPage) temporaryDrafts.set(this.storageKey, text)
+    if (this.isTemporary || text.trim() === '') return this.#isOnPage
     const sealed = await this.#key.seal(text)
-    if (version !== this.#version) return
+    if (version !== this.#version) return false
     try {
-      localStorage.setItem(this.#storageKey, sealed)
+      localStorage.setItem(this.storageKey, sealed)
+      return true
     } catch {
       // The storage is full, and what is written only stays on the page.
+      return false
     }
   }
 
   remove(): void {
     clearTimeout(this.#timer)
     this.#version++
-    localStorage.removeItem(this.#storageKey)
+    temporaryDrafts.delete(this.storageKey)
+    localStorage.removeItem(this.storageKey)
   }
 }
 
@@ -72,12 +87,32 @@ export function removeDrafts(owner: string): void {
   for (const name of Object.keys(localStorage)) if (name.startsWith(buildPrefix(owner))) localStorage.removeItem(name)
 }
 
+const listTemporaryDrafts = (owner: string, slug: string) =>
+  [...temporaryDrafts].filter(([storageKey]) => storageKey.startsWith(buildPrefix(owner) + slug))
+
+/** Stores the drafts of a temporary chat for the chat that it has become. */
+export async function keepTemporaryDrafts(
+  key: ConversationKey,
+  owner: string,
+  [temporarySlug, slug]: readonly [string, string],
+): Promise<void> {
+  for (const [storageKey, text] of listTemporaryDrafts(owner, temporarySlug)) {
+    const name = storageKey.slice(buildPrefix(owner).length).replace(temporarySlug, slug)
+    await new StoredDraft(key, owner, name).save(text)
+  }
+}
+
+/** Forgets the drafts of a temporary chat. */
+export function forgetTemporaryDrafts(owner: string, slug: string): void {
+  for (const [storageKey] of listTemporaryDrafts(owner, slug)) temporaryDrafts.delete(storageKey)
+}
+
 /** Returns a draft, the same one until its name changes. Nothing stays stored of a draft that becomes temporary. */
 export function useStoredDraft(key: ConversationKey, owner: string, name: string): StoredDraft {
   const draft = useMemo(() => new StoredDraft(key, owner, name), [key, owner, name])
   const previous = useRef(draft)
   useEffect(() => {
-    if (draft.isTemporary) previous.current.remove()
+    if (draft.isTemporary && previous.current !== draft) previous.current.remove()
     previous.current = draft
   }, [draft])
   return draft
@@ -101,17 +136,24 @@ export function useDraft(key: ConversationKey, owner: string, name: string) {
       isCurrent = false
     }
   }, [stored])
-  const write = (next: string) => {
+  const show = (next: string) => {
     latest.current = next
     setText(next)
+  }
+  const write = (next: string) => {
+    show(next)
     stored.saveSoon(next)
+  }
+  /** Adds a text before the one that is there. Resolves once it is stored. */
+  const prepend = async (added: string) => {
+    show(latest.current === '' ? added : `${added}\n\n${latest.current}`)
+    await stored.save(latest.current)
   }
   /** Clears the draft that was sent, unless something else was written meanwhile. */
   const clear = (sent: string) => {
     if (latest.current !== sent) return
-    latest.current = ''
-    setText('')
+    show('')
     stored.remove()
   }
-  return { text, write, clear }
+  return { text, write, prepend, clear }
 }

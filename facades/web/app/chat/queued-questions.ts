@@ -1,0 +1,155 @@
+import { useEffect, useMemo, useSyncExternalStore } from 'react'
+import { InputError } from '../shared/api/error-text.ts'
+import { StoredDraft } from '../shared/conversation/draft.ts'
+import { Listeners } from '../shared/listeners.ts'
+import { isRecord, parseRecord } from '../shared/local-store.ts'
+import { useSession } from '../shared/session.tsx'
+import { t } from '../shared/text/labels.ts'
+import { type DraftFile, isDraftFile } from '../shared/uploads.ts'
+
+/** A question that a person has written, with its files by name. */
+export interface WrittenQuestion {
+  text: string
+  /** The ids of the files. */
+  attachments: string[]
+  files: readonly DraftFile[]
+}
+
+export interface QueuedContent extends Omit<WrittenQuestion, 'attachments'> {
+  id: string
+  modelId: string
+}
+
+/**
+ * Why a question is not sent by itself: the answer before it was stopped or has failed, or it was written in another tab
+ * or before a reload.
+ */
+type HoldReason = 'stopped' | 'failed' | 'elsewhere'
+
+/** A question that waits for the end of the running answer. It is held where a person has to decide. */
+export interface QueuedQuestion extends QueuedContent {
+  state: 'next' | 'sending' | 'held'
+  reason?: HoldReason
+  /** Why it could not be sent. */
+  error?: unknown
+}
+
+interface Entry {
+  question: QueuedQuestion
+  draft: StoredDraft
+  /** False if this page alone knows the question, as the storage of the browser is full. */
+  isStored: boolean
+}
+
+/**
+ * The questions that wait, one for a chat, stored like drafts. Only the page in which a question was written sends it by
+ * itself. A Web Lock and the stored copy see to it that no other tab sends it as well.
+ */
+class QueuedQuestions {
+  readonly #entries = new Map<string, Entry>()
+  readonly #listeners = new Listeners()
+
+  readonly subscribe = this.#listeners.subscribe
+
+  find = (slug: string): QueuedQuestion | undefined => this.#entries.get(slug)?.question
+
+  /** Adds a question for after the running answer. Throws if another one waits already. */
+  async add(slug: string, draft: StoredDraft, question: Omit<QueuedContent, 'id'>): Promise<void> {
+    if (this.#entries.has(slug)) throw new InputError(t('app.queued.another'))
+    const content: QueuedContent = { ...question, id: crypto.randomUUID() }
+    const entry: Entry = { question: { ...content, state: 'next' }, draft, isStored: false }
+    // The answer may end before the question is stored, and then finds it here.
+    this.#set(slug, entry)
+    await lock(slug, async () => {
+      if (await readContent(draft)) {
+        this.#set(slug, undefined)
+        throw new InputError(t('app.queued.another'))
+      }
+      entry.isStored = await draft.save(JSON.stringify(content))
+    })
+  }
+
+  /** Lets a question wait for a decision of the person. */
+  hold(slug: string, reason: HoldReason): void {
+    const entry = this.#entries.get(slug)
+    if (entry?.question.state === 'next') this.#change(slug, entry, { state: 'held', reason })
+  }
+
+  /**
+   * Removes a question once something is done with it, unless another tab has taken it. After an error it is held.
+   */
+  async take(slug: string, act: (question: QueuedContent) => Promise<void>): Promise<void> {
+    await lock(slug, async () => {
+      const entry = this.#entries.get(slug)
+      if (!entry) return
+      if (entry.isStored && (await readContent(entry.draft))?.id !== entry.question.id)
+        return this.#set(slug, undefined)
+      this.#change(slug, entry, { state: 'sending' })
+      try {
+        await act(entry.question)
+      } catch (error) {
+        return this.#change(slug, entry, { state: 'held', error })
+      }
+      entry.draft.remove()
+      this.#set(slug, undefined)
+    })
+  }
+
+  /** Follows what is stored, until the returned function is called: other tabs store and take questions as well. */
+  follow(slug: string, draft: StoredDraft): () => void {
+    const read = () => lock(slug, () => this.#read(slug, draft))
+    const readChange = ({ key }: StorageEvent) => {
+      if (key === draft.storageKey) void read()
+    }
+    addEventListener('storage', readChange)
+    void read()
+    return () => removeEventListener('storage', readChange)
+  }
+
+  async #read(slug: string, draft: StoredDraft): Promise<void> {
+    const content = await readContent(draft)
+    const entry = this.#entries.get(slug)
+    if (entry && (entry.question.id === content?.id || !entry.isStored)) return
+    this.#set(slug, content && { question: { ...content, state: 'held', reason: 'elsewhere' }, draft, isStored: true })
+  }
+
+  #change(slug: string, entry: Entry, change: Pick<QueuedQuestion, 'state' | 'reason' | 'error'>): void {
+    const { id, text, files, modelId } = entry.question
+    entry.question = { id, text, files, modelId, ...change }
+    this.#set(slug, entry)
+  }
+
+  #set(slug: string, entry: Entry | undefined): void {
+    if (entry) this.#entries.set(slug, entry)
+    else this.#entries.delete(slug)
+    this.#listeners.notify()
+  }
+}
+
+const lock = <T>(slug: string, act: () => Promise<T>): Promise<T> => navigator.locks.request(`svc:queued:${slug}`, act)
+
+async function readContent(draft: StoredDraft): Promise<QueuedContent | undefined> {
+  const content = parseRecord(await draft.open())
+  return isQueuedContent(content) ? content : undefined
+}
+
+const isQueuedContent = (value: unknown): value is QueuedContent =>
+  isRecord(value) &&
+  ['id', 'text', 'modelId'].every((name) => typeof value[name] === 'string') &&
+  Array.isArray(value['files']) &&
+  value['files'].every(isDraftFile)
+
+export const queuedQuestions = new QueuedQuestions()
+
+/** Returns the draft that stores the waiting question of a chat. */
+export function useQueueDraft(slug: string): StoredDraft {
+  const { connection, conversationKey } = useSession()
+  const owner = String(connection.userinfo?.id)
+  return useMemo(() => new StoredDraft(conversationKey, owner, `${slug}:queued`), [conversationKey, owner, slug])
+}
+
+/** Returns the question that waits in a chat. */
+export function useQueuedQuestion(slug: string, draft: StoredDraft): QueuedQuestion | undefined {
+  useEffect(() => queuedQuestions.follow(slug, draft), [slug, draft])
+  return useSyncExternalStore(queuedQuestions.subscribe, () => queuedQuestions.find(slug))
+}
