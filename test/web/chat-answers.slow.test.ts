@@ -520,7 +520,7 @@ describeWith('chromium')('the answers of a chat', () => {
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
     const picture = 'data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7'
     const diagram =
-      'flowchart LR\n  A[Ask<img src=https://evil.example/1>] --> B[Answer]\n  click A href "https://evil.example"'
+      'flowchart LR\n  A[Ask<img src=https://evil.example/1>] --> B[Answer] --> C[Read] --> D[Think] --> E[Write] --> F[Send]\n  click A href "https://evil.example"'
     const text = `\`\`\`mermaid\n${diagram}\n\`\`\`\n\n![Dot](${picture})\n\n| a | b |\n|---|---|\n| 1;2 | =3 |`
     upstream.behave = answers(text, [text])
     await chat.sendQuestion('Draw it')
@@ -540,7 +540,13 @@ describeWith('chromium')('the answers of a chat', () => {
     await expectAccessible(page)
     await page.getByRole('button', { name: 'Enlarge' }).first().click()
     await dialog.frameLocator('iframe').locator('svg').getByText('Answer').waitFor()
+    const size = page.viewportSize()
+    await page.setViewportSize({ width: 360, height: 740 })
+    const area = dialog.getByRole('region')
+    await expect.poll(() => area.evaluate(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)).toBe(true)
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360)
     await expectAccessible(page)
+    if (size) await page.setViewportSize(size)
     expect(await save(dialog.getByRole('button', { name: 'Save' }))).toBe('diagram.svg')
     await dialog.getByRole('button', { name: 'Close' }).click()
 

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { unzipSync } from 'fflate'
+import type { Route } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { builtInLabels } from '../../routers/system/labels/index.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
@@ -111,8 +112,20 @@ describeWith('chromium')('the list of conversations', () => {
     await box('Chat 4').click({ modifiers: ['Shift'] })
     await bar.getByText('4 selected').waitFor()
     const download = page.waitForEvent('download')
+    const reads: Route[] = []
+    const countReads = () =>
+      reads.flatMap((route) =>
+        route
+          .request()
+          .url()
+          .match(/conversations\.messages/g),
+      ).length
+    await page.route('**/trpc/conversations.messages*', (route) => void reads.push(route))
     await bar.getByRole('button', { name: 'More actions for the selected chats' }).click()
     await page.getByRole('menuitem', { name: 'Save as Markdown' }).click()
+    await expect.poll(countReads).toBe(4)
+    for (const read of reads.toReversed()) await read.continue()
+    await page.unroute('**/trpc/conversations.messages*')
     expect(Object.keys(unzipSync(await readFile(await (await download).path())))).toEqual([
       '1 Chat 1.md',
       '2 Chat 2.md',
@@ -233,7 +246,9 @@ describeWith('chromium')('the list of conversations', () => {
     expect(await isSendEnabled()).toBe(false)
     importing.resolve()
     await page.getByRole('heading', { level: 1, name: 'Hazel nuts' }).waitFor()
+    await expect.poll(() => field.inputValue()).toBe('Too soon')
     await page.reload()
+    await expect.poll(() => field.inputValue()).toBe('Too soon')
 
     await page.getByText('You wrote 2 words').waitFor()
     await page.getByText('You wrote 4 words').waitFor()
@@ -567,6 +582,7 @@ describeWith('chromium')('the list of conversations', () => {
     await page.keyboard.press('?')
     const dialog = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
     await dialog.getByText('Edit your last question').waitFor()
+    await dialog.getByText('Go to the beginning or to the newest message').waitFor()
     await expectAccessible(page)
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'detached' })

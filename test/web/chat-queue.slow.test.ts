@@ -152,7 +152,7 @@ describeWith('chromium')('a question that waits for the end of an answer', () =>
 
     const sendNow = (tab: Page) => waiting(tab).getByRole('button', { name: 'Send now' })
     await sendNow(other).waitFor()
-    await Promise.all([page, other].map((tab) => sendNow(tab).evaluate((button: HTMLElement) => button.click())))
+    await Promise.all([page, other].map((tab) => sendNow(tab).dispatchEvent('click')))
 
     await article('At once.').waitFor()
     await waiting(page).waitFor({ state: 'detached' })

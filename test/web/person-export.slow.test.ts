@@ -95,6 +95,10 @@ describeWith('chromium')('a copy of a person’s data', () => {
     await room.say(CANARY)
     await room.findMessage(CANARY).waitFor()
     await expect.poll(() => svc.rows('select id from attachments where message_id is not null')).toHaveLength(1)
+    await room.findMessage(CANARY).hover()
+    await room.page.getByRole('button', { name: 'Add a reaction' }).last().click()
+    await room.page.getByRole('group', { name: 'Add a reaction' }).getByRole('button', { name: '🎉' }).click()
+    await expect.poll(() => svc.rows('select id from room_reactions')).toHaveLength(1)
     const copy = join(folder.path, 'copy')
     await unpackInto(copy, await saveCopy(room.page, folder.path))
 
@@ -112,6 +116,7 @@ describeWith('chromium')('a copy of a person’s data', () => {
     await page.getByRole('button', { name: 'Räume' }).click()
     await page.getByRole('button', { name: /Chess/ }).click()
     await page.getByText(CANARY, { exact: true }).waitFor()
+    await page.getByRole('listitem').filter({ hasText: 'Reaktion auf Ihre Nachricht' }).getByText('🎉').waitFor()
     await expectAccessible(page)
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360)
     await page.getByRole('button', { name: 'Dateien' }).click()

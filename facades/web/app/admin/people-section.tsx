@@ -38,7 +38,17 @@ const columns = [
     isSortable: true,
   }),
   column('name', {
-    cell: ({ name, email }) => <CellText note={email}>{name}</CellText>,
+    cell: ({ name, email }) => (
+      <CellText
+        note={
+          <span className={styles.address} title={email}>
+            {email}
+          </span>
+        }
+      >
+        {name}
+      </CellText>
+    ),
     isSortable: true,
   }),
   column('role'),

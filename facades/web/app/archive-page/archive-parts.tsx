@@ -113,10 +113,10 @@ function Messages({ read }: { read: () => Promise<Message[]> }) {
     <RowsOrStatus rows={useRead(read)}>
       {(messages) => (
         <ol className={styles.rows}>
-          {messages.map(({ id, author, at, text }) => (
+          {messages.map(({ id, author, at, text, reactionTo }) => (
             <li key={id} className={author === 'self' ? styles.ownMessage : styles.message}>
               <p className="hint">
-                {texts[author]} · {formatMoment(at)}
+                {[texts[author], formatMoment(at), reactionTo && reactionTexts[reactionTo]].filter(Boolean).join(' · ')}
               </p>
               {text === undefined ? <p className="error">{texts.locked}</p> : <p className={styles.text}>{text}</p>}
             </li>
@@ -126,6 +126,8 @@ function Messages({ read }: { read: () => Promise<Message[]> }) {
     </RowsOrStatus>
   )
 }
+
+const reactionTexts = { own: texts.reactedToOwn, other: texts.reacted }
 
 interface StoredFile {
   name: string

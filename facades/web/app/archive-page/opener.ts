@@ -8,6 +8,7 @@ import {
   Malformed,
   openFile,
   openMessage,
+  openReaction,
   openStoredRoomKeys,
   type RoomKeys,
   readSealed,
@@ -30,6 +31,8 @@ export interface Message {
   id: string
   author: 'self' | 'model'
   at: string
+  /** The message that the person has reacted to, if this is a reaction. */
+  reactionTo?: 'own' | 'other'
   /** Undefined if it cannot be decrypted. */
   text: string | undefined
 }
@@ -46,6 +49,12 @@ interface ConversationMessage {
   content: string | null
   seq: number
   subSeq: number
+  createdAt: string
+}
+
+interface Reaction {
+  content: string
+  keyEpoch: number
   createdAt: string
 }
 
@@ -120,8 +129,32 @@ export class Opener {
     )
   }
 
-  /** Reads the person's messages in a room in order. */
-  async readRoom({ id, attributes: room }: Row<Room>): Promise<Message[]> {
+  /** Reads the person's messages and reactions in a room in order. */
+  async readRoom(room: Row<Room>): Promise<Message[]> {
+    const messages = await this.#readRoomMessages(room)
+    const own = new Set(messages.map(({ id }) => id))
+    return [...messages, ...(await this.#readReactions(room, own))].sort((a, b) => Date.parse(a.at) - Date.parse(b.at))
+  }
+
+  async #readReactions({ id, attributes: { slug } }: Row<Room>, own: ReadonlySet<string>): Promise<Message[]> {
+    const keys = await this.#getRoomKeys(id, slug)
+    const memberships = (await this.#archive.readAllRows('room-members'))
+      .filter((row) => getRelatedId(row, 'room') === id)
+      .map((row) => row.id)
+    const reactions: Message[] = []
+    for await (const row of this.#archive.readRows<Reaction>('room-reactions')) {
+      if (!memberships.includes(getRelatedId(row, 'member') ?? '')) continue
+      const { content, keyEpoch, createdAt } = row.attributes
+      const message = getRelatedId(row, 'message') ?? ''
+      const key = keys.get(keyEpoch)
+      const text = key && (await ignoreUnreadable(openReaction(key, message, content)))
+      const reactionTo = own.has(message) ? ('own' as const) : ('other' as const)
+      reactions.push({ id: `reaction-${row.id}`, author: 'self', at: createdAt, text, reactionTo })
+    }
+    return reactions
+  }
+
+  async #readRoomMessages({ id, attributes: room }: Row<Room>): Promise<Message[]> {
     const keys = await this.#getRoomKeys(id, room.slug)
     const messages: Message[] = []
     for await (const row of this.#archive.readRows<RoomMessage>('room-messages')) {

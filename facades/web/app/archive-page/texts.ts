@@ -27,7 +27,9 @@ const en = {
   save: 'Save',
   saveFile: 'Save :name',
   damaged: 'This file was damaged, and is not whole.',
-  ownOnly: 'What you have written in this room. What others have written belongs to them.',
+  ownOnly: 'What you have written in this room, and your reactions. What others have written belongs to them.',
+  reacted: 'Reaction to a message of somebody else',
+  reactedToOwn: 'Reaction to your message',
   rows: 'Entries: :count',
   more: 'Show more',
 }
@@ -64,7 +66,9 @@ const de: Texts = {
   save: 'Speichern',
   saveFile: ':name speichern',
   damaged: 'Diese Datei war beschädigt und ist nicht vollständig.',
-  ownOnly: 'Was Sie in diesem Raum geschrieben haben. Was andere geschrieben haben, gehört ihnen.',
+  ownOnly: 'Was Sie in diesem Raum geschrieben haben, und Ihre Reaktionen. Was andere geschrieben haben, gehört ihnen.',
+  reacted: 'Reaktion auf eine Nachricht von jemand anderem',
+  reactedToOwn: 'Reaktion auf Ihre Nachricht',
   rows: 'Einträge: :count',
   more: 'Mehr anzeigen',
 }

@@ -20,7 +20,10 @@ export async function exportConversation(key: ConversationKey, conversation: Con
   saveFile(content, `${name}.${kind}`)
 }
 
-/** Decrypts conversations one after the other and saves them in an archive; reports how many there are already. */
+/** The conversations that are read at once. */
+const READ_AT_ONCE = 4
+
+/** Decrypts conversations, a few at once, and saves them in an archive; reports how many there are already. */
 export async function exportConversations(
   key: ConversationKey,
   conversations: readonly Conversation[],
@@ -29,13 +32,33 @@ export async function exportConversations(
 ): Promise<void> {
   const { BlobReader, BlobWriter, ZipWriter } = await import('@zip.js/zip.js/lib/zip-core-custom.js')
   const zip = new ZipWriter(new BlobWriter('application/zip'))
-  for (const [index, conversation] of conversations.entries()) {
-    report(index)
-    const { name, content } = await writeConversation(key, conversation, kind)
+  let saved = 0
+  report(saved)
+  const write = (conversation: Conversation) => writeConversation(key, conversation, kind)
+  for await (const { name, content } of readAhead(conversations, READ_AT_ONCE, write)) {
+    saved++
     // Several conversations may have the same name.
-    await zip.add(`${index + 1} ${name}.${kind}`, new BlobReader(content))
+    await zip.add(`${saved} ${name}.${kind}`, new BlobReader(content))
+    report(saved)
   }
   saveFile(await zip.close(), `${t('app.chats')}.zip`)
+}
+
+/** Yields the results in order, while at most so many more are on their way. */
+async function* readAhead<Item, Result>(
+  items: readonly Item[],
+  atOnce: number,
+  read: (item: Item) => Promise<Result>,
+): AsyncGenerator<Result, void> {
+  const results: Promise<Result>[] = []
+  for (const item of items) {
+    const result = read(item)
+    // An error is thrown where the result is awaited, unless an earlier one ends the loop.
+    result.catch(() => {})
+    results.push(result)
+    if (results.length === atOnce) yield results.shift() as Promise<Result>
+  }
+  yield* results
 }
 
 async function writeConversation(key: ConversationKey, conversation: Conversation, kind: ExportKind) {

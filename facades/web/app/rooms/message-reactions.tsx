@@ -1,4 +1,4 @@
-import { type KeyboardEvent, useRef, useState } from 'react'
+import { type ComponentProps, type KeyboardEvent, useLayoutEffect, useRef, useState } from 'react'
 import { formatNames } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { InlineError } from '../shared/ui/error-message.tsx'
@@ -47,10 +47,8 @@ export function MessageReactions({ message }: { message: string }) {
         const names = formatNames([...new Set(of.map(getName))])
         const count = new Set(of.map(({ member }) => member)).size
         return (
-          <button
+          <ReactionButton
             key={emoji}
-            type="button"
-            className={styles.reaction}
             aria-pressed={of.some(({ member }) => member === ownMember)}
             aria-label={t('app.rooms.reactedBy', { emoji, count, names })}
             title={names}
@@ -58,13 +56,29 @@ export function MessageReactions({ message }: { message: string }) {
             onClick={() => void toggle(emoji)}
           >
             {emoji} <span>{count}</span>
-          </button>
+          </ReactionButton>
         )
       })}
       <InlineError error={error} />
     </div>
   )
 }
+
+/** A reaction. When it goes, its focus moves to the one beside it, or to the button that adds another one. */
+function ReactionButton(props: ComponentProps<'button'>) {
+  const button = useRef<HTMLButtonElement>(null)
+  useLayoutEffect(() => {
+    const element = button.current
+    return () => {
+      if (element && element === document.activeElement) findNeighbour(element)?.focus()
+    }
+  }, [])
+  return <button type="button" className={styles.reaction} ref={button} {...props} />
+}
+
+const findNeighbour = (button: HTMLElement): HTMLElement | null | undefined =>
+  [button.nextElementSibling, button.previousElementSibling].find((each) => each instanceof HTMLButtonElement) ??
+  button.closest('article')?.querySelector<HTMLElement>('[data-adds-reactions]')
 
 /** A button that shows the reactions that can be added to a message, until one is chosen or the focus is elsewhere. */
 export function ReactionPicker({ message }: { message: string }) {
@@ -92,6 +106,7 @@ export function ReactionPicker({ message }: { message: string }) {
       <IconButton
         icon="smile"
         label={t('app.rooms.react')}
+        data-adds-reactions
         aria-expanded={isOpen}
         ref={button}
         onClick={() => {

@@ -10,6 +10,7 @@ const shortcuts: readonly (readonly [label: string, keys: readonly (readonly str
   ['app.shortcuts.search', [[control, 'K']]],
   ['app.shortcuts.editLast', [['↑']]],
   ['app.shortcuts.newLine', [[t('app.keys.shift'), t('app.keys.enter')]]],
+  ['app.shortcuts.ends', [[t('app.keys.home')], [t('app.keys.end')]]],
   ['app.shortcuts.rows', [['↑'], ['↓']]],
   ['app.shortcuts.rowMenu', [['→']]],
   ['app.shortcuts.favourite', [['*']]],

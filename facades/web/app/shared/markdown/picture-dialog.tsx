@@ -15,7 +15,10 @@ interface PictureDialogProps {
 /** Shows a picture as large as the window is. */
 export const PictureDialog = ({ title, save, close, children }: PictureDialogProps) => (
   <Dialog title={title} width="window" close={close}>
-    {children}
+    {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard. */}
+    <section className="large-picture-area" aria-label={title} tabIndex={0}>
+      {children}
+    </section>
     <Toolbar align="end">
       <Button onClick={save} disabled={!save}>
         {t('app.picture.save')}

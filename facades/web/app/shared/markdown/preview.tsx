@@ -98,7 +98,7 @@ function Diagram({ source }: { source: string }) {
       address="/chat-diagram"
       message={{ source, ...readColours() }}
       isLarge={isLarge}
-      ratio={result && result.width / result.height}
+      size={result}
       receive={receive}
     />
   )
@@ -110,6 +110,24 @@ const isDrawing = (data: unknown): data is Drawing => {
   const { svg, width, height } = (data ?? {}) as Partial<Record<keyof Drawing, unknown>>
   return typeof svg === 'string' && typeof width === 'number' && typeof height === 'number'
 }
+
+/** The most pixels of a side of an enlarged picture, whose size comes from a frame that is not trusted. */
+const MAX_SIDE = 8000
+
+/** The margin of a picture in its frame, on both sides together. */
+const MARGIN = 16
+
+/** Shows a picture in its own size at least, even where the window is narrower and scrolls. */
+const growTo = ({ width, height }: Pick<Drawing, 'width' | 'height'>) => ({
+  minWidth: Math.min(Math.ceil(width) + MARGIN, MAX_SIDE),
+  minHeight: Math.min(Math.ceil(height) + MARGIN, MAX_SIDE),
+})
+
+const fitInto = ({ width, height }: Pick<Drawing, 'width' | 'height'>) => ({
+  height: 'auto',
+  maxHeight: '32rem',
+  aspectRatio: width / height,
+})
 
 /** The frame knows nothing of the page, so it is told whether that is dark. */
 function readColours() {
@@ -130,13 +148,13 @@ interface SandboxedFrameProps {
   /** The message that the frame takes: source and options. */
   message: unknown
   isLarge: boolean
-  /** The width of the picture by its height. */
-  ratio?: number | undefined
+  /** The size of the picture in its own pixels. */
+  size?: Pick<Drawing, 'width' | 'height'> | undefined
   /** Takes what the frame sends back, or undefined if it sends nothing in time. */
   receive: (data: unknown) => void
 }
 
-function SandboxedFrame({ title, isDiagram, address, message, isLarge, ratio, receive }: SandboxedFrameProps) {
+function SandboxedFrame({ title, isDiagram, address, message, isLarge, size, receive }: SandboxedFrameProps) {
   const frame = useRef<HTMLIFrameElement>(null)
   const latest = useRef(receive)
   latest.current = receive
@@ -157,7 +175,7 @@ function SandboxedFrame({ title, isDiagram, address, message, isLarge, ratio, re
     <iframe
       ref={frame}
       className={joinClasses('preview', isLarge && 'large', isDiagram && 'diagram')}
-      style={isLarge || !ratio ? undefined : { height: 'auto', maxHeight: '32rem', aspectRatio: ratio }}
+      style={size && (isLarge ? growTo(size) : fitInto(size))}
       title={title}
       src={address}
       sandbox="allow-scripts"
