@@ -152,7 +152,8 @@ describeWith('chromium')('a question that waits for the end of an answer', () =>
 
     const sendNow = (tab: Page) => waiting(tab).getByRole('button', { name: 'Send now' })
     await sendNow(other).waitFor()
-    await Promise.all([page, other].map((tab) => sendNow(tab).dispatchEvent('click')))
+    // The button of the slower tab may have gone already.
+    await Promise.all([page, other].map((tab) => sendNow(tab).evaluateAll(([button]) => button?.click())))
 
     await article('At once.').waitFor()
     await waiting(page).waitFor({ state: 'detached' })
