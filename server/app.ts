@@ -15,6 +15,8 @@ import { legacyLinkPreview } from '../facades/legacy/link-preview.ts'
 import { legacyRequests } from '../facades/legacy/req/index.ts'
 import { mcp } from '../facades/mcp/index.ts'
 import { health, metrics } from '../facades/monitoring.ts'
+import { oauth } from '../facades/oauth/index.ts'
+import { findResourceMetadata } from '../facades/oauth/metadata.ts'
 import { openAi } from '../facades/openai/index.ts'
 import { broadcastingAuth } from '../facades/realtime/auth.ts'
 import { trpc } from '../facades/trpc.ts'
@@ -81,6 +83,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   await registerTokenRoutes(app, { resolveContext: resolveTokenContext, bodyLimits, heartbeat: env.AI_HEARTBEAT })
   await app.register(wellKnown)
   await registerGateway(app, options, resolveTokenContext)
+  if (services.settings.oauth.clients !== 'off')
+    await app.register(oauth, { resolveGuestContext, settings: services.settings, name: options.site.name })
   const members = new Members(memberProfiles[env.JSONAPI_MEMBER_CASE])
   const surface = { router: appRouter, resources, names, baseUrl: env.BASE_URL ?? '', members }
   const legacyRoutes = await registerBrowserRoutes(app, options, { ...contexts, surface })
@@ -152,6 +156,7 @@ async function registerGateway(
     name: settings.brand,
     version: settings.version,
     heartbeat: env.AI_HEARTBEAT,
+    findMetadata: (path) => findResourceMetadata(settings, path),
   })
 }
 

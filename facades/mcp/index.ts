@@ -8,7 +8,7 @@ import { refuseUnrouted } from '../http/method-not-allowed.ts'
 import { contextOf, type FacadeOptions, findProcedure, getBodyLimit } from '../http/procedures.ts'
 import { assertKnownAddress, type KnownAddresses } from './addresses.ts'
 import type { Exchange } from './gateway-server.ts'
-import { createErrorHandler } from './mcp-errors.ts'
+import { createErrorHandler, type FindMetadata } from './mcp-errors.ts'
 import { isMessage, readToolCall } from './messages.ts'
 
 interface McpOptions extends FacadeOptions, KnownAddresses {
@@ -17,6 +17,8 @@ interface McpOptions extends FacadeOptions, KnownAddresses {
   version: string
   /** Pause between the comment lines of a silent stream, in milliseconds. */
   heartbeat: number
+  /** Finds the address of the metadata that tell programs where to sign in for a path. */
+  findMetadata: FindMetadata
 }
 
 interface McpRequest {
@@ -37,7 +39,7 @@ export async function mcp(app: FastifyInstance, options: McpOptions) {
     assertMayCall(await resolveContext(request, reply), access)
   }
   app.removeContentTypeParser('text/plain')
-  app.setErrorHandler(createErrorHandler(findMetadata))
+  app.setErrorHandler(createErrorHandler(options.findMetadata))
   for (const url of ['/mcp', '/mcp/:server']) {
     app.post<McpRequest>(url, {
       bodyLimit: getBodyLimit(procedure, bodyLimits),
@@ -54,9 +56,6 @@ export async function mcp(app: FastifyInstance, options: McpOptions) {
     })
   }
 }
-
-/** Programs cannot sign in yet, so they need a token of their person. */
-const findMetadata = (_path: string): string | undefined => undefined
 
 type Gateway = Awaited<ReturnType<typeof import('./gateway-server.ts')['createGateway']>>
 

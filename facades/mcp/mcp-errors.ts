@@ -8,7 +8,7 @@ const INVALID_REQUEST = -32600
 const REFUSED = -32000
 
 /** Finds the address of the metadata that tell programs where to sign in for a path; undefined if they cannot. */
-type FindMetadata = (path: string) => string | undefined
+export type FindMetadata = (path: string) => string | undefined
 
 /** Creates the error handler of the gateway: each refusal is a JSON-RPC error, and a 401 tells how to get a token. */
 export const createErrorHandler =

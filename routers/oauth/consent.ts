@@ -7,6 +7,7 @@ import type { ClientKind } from '../../entities/oauth/oauth-client.ts'
 import { insertCode } from '../../entities/oauth/oauth-code.sql.ts'
 import { findLastServers } from '../../entities/oauth/oauth-grant.sql.ts'
 import { listToolsForCaller } from '../ai/tools/callable-tools.ts'
+import { toServerSlug } from '../catalogue/tools/tool-names.ts'
 import type { Caller } from '../core/caller.ts'
 import { runInTransaction } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
@@ -24,7 +25,7 @@ import {
 } from './authorization-request.ts'
 import { refuseOnPage } from './oauth-errors.ts'
 import { describeRedirect, type RedirectTarget } from './redirect-address.ts'
-import { findServerName, toAddressName } from './resource-address.ts'
+import { findServerName } from './resource-address.ts'
 
 export type ConsentContext = Context & { caller: Extract<Caller, { type: 'user' }>; browser: BrowserSession }
 
@@ -105,7 +106,7 @@ async function listServers(ctx: ConsentContext, request: AuthorizationRequest): 
   const names = findFixedNames(ctx, request)
   const byId = new Map(servers.map(({ id, label }) => [id, { id, label }]))
   return [...byId.values()]
-    .filter(({ label }) => !names || names.includes(toAddressName(label)))
+    .filter(({ id, label }) => !names || names.includes(toServerSlug(label)) || names.includes(String(id)))
     .toSorted((one, other) => one.label.localeCompare(other.label))
 }
 

@@ -33,14 +33,23 @@ export const writeDynamicId = ({ services }: Context, { name, redirectUris, regi
   DYNAMIC + services.vault.seal(JSON.stringify([name, redirectUris, registeredAt]), OAUTH_CLIENT)
 
 function readDynamicId({ services }: Context, clientId: string): Registration | undefined {
+  const sealed = clientId.slice(DYNAMIC.length)
+  if (!isCanonical(sealed)) return undefined
   try {
-    const opened = JSON.parse(services.vault.open(clientId.slice(DYNAMIC.length), OAUTH_CLIENT))
+    const opened = JSON.parse(services.vault.open(sealed, OAUTH_CLIENT))
     const [name, redirectUris, registeredAt] = registration.parse(opened)
     return { name, redirectUris, registeredAt }
   } catch {
     return undefined
   }
 }
+
+/** Several texts decode to the same bytes; only one of them is an id, or a blocked program could use another. */
+const isCanonical = (sealed: string) =>
+  sealed
+    .split('.')
+    .slice(-2)
+    .every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)
 
 const findKind = (clientId: string): ClientKind | undefined => {
   if (clientId.startsWith(DYNAMIC)) return 'dynamic'

@@ -40,6 +40,3 @@ export function assertWithinResources(
 /** Returns true if a token with these resources is good at a path; without resources it is good everywhere. */
 export const allowsPath = (resources: readonly string[], baseUrl: string, path: string): boolean =>
   resources.length === 0 || resources.some((resource) => isWithin(resource, `${baseUrl}${path}`))
-
-/** Returns the name by which the address of a tool server's own endpoint has its label. */
-export const toAddressName = (label: string): string => label.toLowerCase().replace(/[^\w-]+/g, '_')

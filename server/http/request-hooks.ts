@@ -72,6 +72,8 @@ const surfaces = [
   ['/metrics', 'metrics'],
   ['/mcp', 'mcp'],
   ['/docs', 'docs'],
+  ['/oauth', 'oauth'],
+  ['/.well-known/oauth', 'oauth'],
 ] as const
 
 function countRequest(metrics: Metrics, basePath: string, { routeOptions }: FastifyRequest, reply: FastifyReply): void {

@@ -43,7 +43,13 @@ export async function findToolForCaller(ctx: ChatContext, name: string): Promise
 
 function toToolOfPrograms(ctx: ChatContext, tool: ToolRow): CallableTool | undefined {
   const isOpen = (tool.mcp?.server.gateway ?? true) && isToolForGroups(tool, listUsableGroups(ctx.caller))
-  return isOpen ? toCallableTool(ctx, tool) : undefined
+  return isOpen && isOfGrant(ctx, tool) ? toCallableTool(ctx, tool) : undefined
+}
+
+/** True if the tool belongs to the servers that the person chose for the calling program, if they chose any. */
+const isOfGrant = ({ caller }: ChatContext, { mcp }: ToolRow): boolean => {
+  const servers = caller.token?.grant?.servers ?? null
+  return servers === null || (mcp !== null && servers.includes(mcp.server.id))
 }
 
 /** Returns undefined for a function whose extension is not loaded. */
