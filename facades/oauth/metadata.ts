@@ -11,7 +11,10 @@ export interface MetadataOptions {
 const RESOURCE_PATH = '/.well-known/oauth-protected-resource'
 
 /** Finds the address of the metadata of a path for the challenge of a 401; undefined if programs cannot sign in for it. */
-export const findResourceMetadata = ({ baseUrl, oauth }: MetadataOptions['settings'], path: string): string | undefined =>
+export const findResourceMetadata = (
+  { baseUrl, oauth }: MetadataOptions['settings'],
+  path: string,
+): string | undefined =>
   oauth.clients !== 'off' && oauth.abilities.includes('mcp') ? `${baseUrl}${RESOURCE_PATH}${path}` : undefined
 
 /** Registers the documents by which programs find the sign-in (RFC 8414, RFC 9728). They promise only what the settings open. */

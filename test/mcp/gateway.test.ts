@@ -26,7 +26,7 @@ const svc = shareResource(() =>
       { label: 'Library', url: library.url },
       { label: 'Archive', url: archive.url },
     ],
-    { CORS_ORIGINS: 'https://inspector.example', MCP_CALLS_PER_MINUTE: '1000' },
+    { CORS_ORIGINS: 'https://inspector.example', MCP_CALLS_PER_MINUTE: '1000', OAUTH_CLIENTS: 'off' },
   ),
 )
 let token: string

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { signIn } from '../kit/browser.ts'
 import { advanceClock } from '../kit/clock.ts'
+import { APP_KEY } from '../kit/identity/sessions.ts'
 import {
   callFromPage,
   postForm,
@@ -12,7 +13,7 @@ import {
 } from '../kit/oauth/program.ts'
 import { shareResource } from '../kit/share-resource.ts'
 
-const svc = shareResource(() => startOAuth({ OAUTH_ABILITIES: 'mcp,ai' }))
+const svc = shareResource(() => startOAuth({ OAUTH_ABILITIES: 'mcp,ai', APP_KEY }))
 
 afterEach(() => void vi.useRealTimers())
 
@@ -37,10 +38,12 @@ describe('a refresh', () => {
     expect([second.headers.get('cache-control'), second.headers.get('pragma')]).toEqual(['no-store', 'no-cache'])
   })
 
-  test('gives the same answer to five processes at once', async () => {
+  test('gives the same answer to five processes at once, at two replicas', async () => {
     const { program } = await startPersonWithProgram(svc, 'bob')
+    const { DATABASE_URL = '', BASE_URL = '' } = svc.env
+    await using other = await startOAuth({ DATABASE_URL, BASE_URL, APP_KEY })
 
-    const answers = await Promise.all(Array.from({ length: 5 }, () => program.refresh()))
+    const answers = await Promise.all([svc, other, svc, other, svc].map((at) => program.refresh(undefined, at)))
 
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
     expect(new Set(answers.map(({ body }) => body['access_token'])).size).toBe(1)

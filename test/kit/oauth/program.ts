@@ -1,23 +1,21 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { type startApp as StartApp, startApp, type TestApp } from '../app.ts'
+import { startApp, type TestApp } from '../app.ts'
 import { signIn, type TestBrowser } from '../browser.ts'
 import { findFreePort } from '../free-port.ts'
 
 export const CALLBACK = 'http://127.0.0.1:4567/callback'
 
-type Options = Parameters<typeof StartApp>[1]
-
-/** Starts the service at an address that it knows, because programs compare the addresses of the sign-in. */
-export async function startOAuth(settings: Record<string, string> = {}, options?: Options): Promise<TestApp> {
+/** Settings with an address that the service knows, because programs compare the addresses of the sign-in. */
+export async function chooseAddress(): Promise<Record<string, string>> {
   const port = await findFreePort()
-  const address = { PORT: String(port), BASE_URL: `http://127.0.0.1:${port}` }
-  return startApp(
-    { ...address, OAUTH_REQUESTS_PER_MINUTE: '100000', APP_CONNECTIONS_PER_MINUTE: '1000', ...settings },
-    options,
-  )
+  const limits = { OAUTH_REQUESTS_PER_MINUTE: '100000', APP_CONNECTIONS_PER_MINUTE: '1000' }
+  return { PORT: String(port), BASE_URL: `http://127.0.0.1:${port}`, ...limits }
 }
 
-export interface Tokens {
+export const startOAuth = async (settings: Record<string, string> = {}): Promise<TestApp> =>
+  startApp({ ...(await chooseAddress()), ...settings })
+
+interface Tokens {
   access_token: string
   refresh_token: string
   expires_in: number
@@ -56,7 +54,7 @@ export async function registerProgram(
 }
 
 export const makeVerifier = () => randomBytes(32).toString('base64url')
-export const toChallenge = (verifier: string) => createHash('sha256').update(verifier).digest('base64url')
+const toChallenge = (verifier: string) => createHash('sha256').update(verifier).digest('base64url')
 
 interface RequestParts {
   clientId: string
