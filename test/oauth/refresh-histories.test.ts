@@ -58,7 +58,10 @@ class History {
   }
 
   #take(presented: number, text: string): void {
-    if (presented < this.#texts.length - 1) return expect(text, 'the pair of another process').toBe(this.#texts.at(-1))
+    if (presented < this.#texts.length - 1) {
+      expect(text, 'the pair of another process').toBe(this.#texts.at(-1))
+      return
+    }
     expect(this.#texts).not.toContain(text)
     this.#texts.push(text)
     this.#rotatedAt = this.#seconds
