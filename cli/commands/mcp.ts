@@ -22,11 +22,17 @@ function describeDifference({ name, server, definition, approved }: DescribedToo
   return [`${name} of ${server} says something else than when it was approved:`, ...gone, ...added].join('\n')
 }
 
-const writeLines = ({ description, capability, inputSchema }: ToolDefinition): string[] => [
-  ...description.split('\n'),
-  `capability: ${capability ?? '-'}`,
-  ...JSON.stringify(inputSchema, null, 2).split('\n'),
+const writeLines = (definition: ToolDefinition): string[] => [
+  ...(definition.title ? [`title: ${definition.title}`] : []),
+  ...definition.description.split('\n'),
+  `capability: ${definition.capability ?? '-'}`,
+  ...writeObject('claims', definition.annotations),
+  ...writeObject('arguments', definition.inputSchema),
+  ...writeObject('result', definition.outputSchema),
 ]
+
+const writeObject = (name: string, value: object | null | undefined): string[] =>
+  value ? `${name}: ${JSON.stringify(value, null, 2)}`.split('\n') : []
 
 /** Returns the indexes of lines that both have in the same order. */
 function findCommonLines(before: readonly string[], now: readonly string[]) {
@@ -144,7 +150,7 @@ const approveCommand = (context: CommandContext) =>
     },
     async run({ args: { name, yes } }) {
       const tools = await context.open(({ host }) => host.mcp.tools())
-      const selected = tools.filter((tool) => (name ? tool.name === name : !tool.isApproved))
+      const selected = tools.filter((tool) => (name ? tool.name === name : !tool.isApproved || tool.hasNewMembers))
       if (name && selected.length === 0) throw new UsageError(`There is no tool ${name}.`)
       const approved: string[] = []
       for (const tool of selected) {

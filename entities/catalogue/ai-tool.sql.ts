@@ -1,6 +1,7 @@
 import { coalescedStatement, statement } from '../sql/statement.ts'
 import type { ToolDefinition } from './ai-tool.ts'
 import { type CallableServerRow, callableServer } from './mcp-server.sql.ts'
+import { isAsApproved } from './tool-approval.sql.ts'
 
 /** A tool that may be called now. */
 export interface CallableToolRow {
@@ -21,7 +22,7 @@ export const callableTool = (t: string, s: string) => `json_build_object('id', $
 
 /** SQL: the tool is switched on; if it belongs to a server, it is as it was approved, and the server can be reached. */
 export const isCallable = (t: string, s: string) => `(${t}.active
-    and (${t}.tool_type = 'function' or (${t}.approved = ${t}.mcp_config and ${s}.status <> 'offline')))`
+    and (${t}.tool_type = 'function' or (${isAsApproved(t)} and ${s}.status <> 'offline')))`
 
 /** All callable tools in the order of their names, which is the same in every database. */
 export const listCallableTools = coalescedStatement<{ tool: CallableToolRow }>(
@@ -46,8 +47,10 @@ export interface ServerTool {
   active: boolean
   /** Groups that may call it; everybody if empty. */
   groups: string[]
-  /** True if its definition equals the approved one. */
+  /** True if its definition equals the approved one, as far as the approval knew its members. */
   isApproved: boolean
+  /** True if the definition has members that the approval did not know yet. Callers get them once they are approved. */
+  hasNewMembers: boolean
   definition: ToolDefinition
   /** Null if it never was approved. */
   approved: ToolDefinition | null
@@ -59,7 +62,7 @@ export interface ServerTool {
 export const listServerTools = statement<ServerTool>(
   'list-server-tools',
   `select t.id, to_json(t.groups) as groups, t.name, s.server_label as server, t.mcp_name as "mcpName", t.active, t.mcp_config as definition,
-          t.approved is not distinct from t.mcp_config as "isApproved", t.approved, md5(t.mcp_config::text) as hash
+          ${isAsApproved('t')} as "isApproved", ${isAsApproved('t')} and t.approved <> t.mcp_config as "hasNewMembers", t.approved, md5(t.mcp_config::text) as hash
      from ai_tools t join mcp_servers s on s.id = t.server_id
     where t.mcp_config is not null order by s.id, t.id`,
 )

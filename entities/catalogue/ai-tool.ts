@@ -13,6 +13,12 @@ export interface ToolDefinition {
   inputSchema: Record<string, unknown>
   /** Capability that the server declares. */
   capability: string | null
+  /** This member and the next ones are absent in definitions from before programs could call tools. */
+  title?: string | null
+  /** A JSON schema of the structured content of its results. */
+  outputSchema?: Record<string, unknown> | null
+  /** What the server claims of it, such as `readOnlyHint`. */
+  annotations?: Record<string, boolean> | null
 }
 
 /** A function that models may call, from an extension or a tool server. */
@@ -29,7 +35,7 @@ export const AiTool = defineEntity({
     mcpName: p.string().length(200).nullable(),
     /** The current definition by the tool server. */
     mcpConfig: p.json<ToolDefinition>().nullable(),
-    /** The definition that an administrator approved; the tool is disabled while the two differ. */
+    /** The definition that an administrator approved; the tool is disabled while the other differs in members of it. */
     approved: p.json<ToolDefinition>().nullable(),
     /** Declared by the tool itself. */
     capability: p.string().length(80).nullable(),

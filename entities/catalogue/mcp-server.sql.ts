@@ -1,5 +1,6 @@
 import { statement } from '../sql/statement.ts'
 import type { McpServer } from './mcp-server.ts'
+import { isAsApproved } from './tool-approval.sql.ts'
 
 /** A tool server with everything that a call needs. */
 export interface CallableServerRow
@@ -42,6 +43,6 @@ export const listServers = statement<ServerSummary>(
   'list-servers',
   `select s.id, to_json(s.groups) as groups, s.gateway, s.server_label as label, s.transport, s.url, s.status, s.version, s.protocol_version as "protocolVersion",
           s.require_approval as "requireApproval", count(t.id)::int as tools,
-          (count(t.id) filter (where t.active and t.approved = t.mcp_config))::int as active
+          (count(t.id) filter (where t.active and ${isAsApproved('t')}))::int as active
      from mcp_servers s left join ai_tools t on t.server_id = s.id group by s.id order by s.id`,
 )

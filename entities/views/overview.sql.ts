@@ -3,6 +3,7 @@ import { AiModel } from '../catalogue/ai-model.ts'
 import { AiProvider } from '../catalogue/ai-provider.ts'
 import { AiTool } from '../catalogue/ai-tool.ts'
 import { McpServer } from '../catalogue/mcp-server.ts'
+import { isAsApproved } from '../catalogue/tool-approval.sql.ts'
 import { AccessToken } from '../identity/access-token.ts'
 import { User } from '../identity/user.ts'
 import { isoTime, statement, unboundedStatement } from '../sql/statement.ts'
@@ -76,7 +77,7 @@ export const toolsToApprove = statement<ToolToApprove>(
   'tools-to-approve',
   `select t.name, s.server_label as server, t.approved is not null as "hasChanged", ${counted}
      from ${AiTool.tableName} t join ${McpServer.tableName} s on s.id = t.server_id
-    where t.mcp_config is not null and t.approved is distinct from t.mcp_config order by t.approved is null, t.id limit ${MOST}`,
+    where t.mcp_config is not null and not ${isAsApproved('t')} order by t.approved is null, t.id limit ${MOST}`,
 )
 
 export interface OfflineModel extends Counted {

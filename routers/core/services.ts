@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { ReadInBatches, Sql } from '../../entities/sql/statement.ts'
+import type { CallWatch } from '../ports/ai/call-watch.ts'
 import type { CallableModels } from '../ports/ai/callable-models.ts'
 import type { LimitsConfig } from '../ports/ai/limits-config.ts'
 import type { ModelConfig, ModelOrigins } from '../ports/ai/model-config.ts'
@@ -108,6 +109,7 @@ export interface AiServices {
   callableModels: CallableModels
   toolServers: ToolServers
   toolUses: ToolUses
+  callWatch: CallWatch
   usageLedger: UsageLedger
   promptFiles: PromptFiles
   modelConfig: () => Promise<ModelConfig>

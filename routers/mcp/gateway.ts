@@ -9,8 +9,11 @@ import { isOfServer, startToolCall, toolCall } from './tool-call.ts'
 
 const offeredTool = z.object({
   name: z.string(),
+  title: z.string().optional(),
   description: z.string(),
   inputSchema: z.record(z.string(), z.unknown()).describe('The JSON schema of the arguments.'),
+  outputSchema: z.record(z.string(), z.unknown()).optional().describe('The JSON schema of the structured content.'),
+  annotations: z.record(z.string(), z.boolean()).optional().describe('What the tool server claims of the tool.'),
 })
 type OfferedTool = z.output<typeof offeredTool>
 
@@ -41,11 +44,15 @@ async function listTools(ctx: ChatContext, server: string | undefined): Promise<
   throw new Problem('not_found', { detail: 'There is no tool server of this name with tools for you.' })
 }
 
-const toOfferedTool = ({ name, description, inputSchema }: CallableTool): OfferedTool => ({
-  name,
-  description,
-  inputSchema: { type: 'object', ...withoutHeaders(inputSchema) },
-})
+const toOfferedTool = ({ name, title, description, inputSchema, outputSchema, annotations }: CallableTool) =>
+  ({
+    name,
+    ...(title !== undefined && { title }),
+    description,
+    inputSchema: { type: 'object', ...withoutHeaders(inputSchema) },
+    ...(outputSchema && { outputSchema: { ...outputSchema, type: 'object' } }),
+    ...(annotations && { annotations }),
+  }) satisfies OfferedTool
 
 /** Annotation of a schema by which clients would repeat an argument in a header, which only its own server compares. */
 const HEADER_ANNOTATION = 'x-mcp-header'

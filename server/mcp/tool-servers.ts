@@ -199,6 +199,7 @@ const MAX_PAGES = 50
 const MAX_BYTES = 32 * 1024
 const MAX_DEPTH = 16
 const MAX_NAME = 128
+const MAX_TITLE = 200
 /** Maximum number of refused tools that are listed. */
 const MAX_REFUSED = 20
 
@@ -255,14 +256,35 @@ function findObjection(tool: Tool): string | undefined {
 /** Member with the capability that a tool claims to have. An administrator judges its meaning. */
 const CAPABILITY_MEMBER = 'svcCapability'
 
-function toListedTool({ name, description = '', inputSchema, _meta, ...more }: Tool): ListedTool {
+function toListedTool({ name, description = '', inputSchema, outputSchema, _meta, ...more }: Tool): ListedTool {
+  const { title, annotations } = more as { title?: unknown; annotations?: { title?: unknown } | null }
+  const shownTitle = title ?? annotations?.title
   const capability = (more as Record<string, unknown>)[CAPABILITY_MEMBER] ?? _meta?.[CAPABILITY_MEMBER]
   return {
     name,
     description: removeInvisible(description),
     inputSchema: removeInvisibleDeep(inputSchema) as Record<string, unknown>,
     capability: typeof capability === 'string' && isCapabilityKey(capability) ? capability : null,
+    title: typeof shownTitle === 'string' ? removeInvisible(shownTitle).slice(0, MAX_TITLE) || null : null,
+    outputSchema: isSmallObject(outputSchema) ? (removeInvisibleDeep(outputSchema) as Record<string, unknown>) : null,
+    annotations: toHints(annotations),
   }
+}
+
+/** A schema of results only tells callers what to expect, so one that is too large is left out. */
+const isSmallObject = (schema: unknown) =>
+  typeof schema === 'object' &&
+  schema !== null &&
+  measureDepth(schema) <= MAX_DEPTH &&
+  Buffer.byteLength(JSON.stringify(schema)) <= MAX_BYTES
+
+const hints = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const
+
+/** Returns the hints that the protocol knows; null if there are none. */
+function toHints(annotations: object | null | undefined): Record<string, boolean> | null {
+  const given = { ...annotations } as Record<string, unknown>
+  const known = hints.flatMap((name) => (typeof given[name] === 'boolean' ? [[name, given[name]] as const] : []))
+  return known.length > 0 ? Object.fromEntries(known) : null
 }
 
 /** Returns true if references to tools can contain the name. */

@@ -13,6 +13,7 @@ import { readModelConfig, readModelOrigins } from '../config/ai-config.ts'
 import { readLimits } from '../config/config-file.ts'
 import type { Env } from '../config/settings.ts'
 import { ConnectedToolServers } from '../mcp/tool-servers.ts'
+import { createCallWatch } from '../stores/call-watch.ts'
 import { createCallableModels } from '../stores/callable-models.ts'
 import { createToolUses } from '../stores/usage/tool-uses.ts'
 import { createUsageLedger } from '../stores/usage/usage-ledger.ts'
@@ -41,6 +42,7 @@ export function createAiServices({ env, sql, log, vault, hooks, metrics, attachm
   const models = createGateway({ vault, log, outages: outageReports })
   const usageLedger = createUsageLedger({ sql, log, onReached: createLimitReporter(hooks, log) })
   const toolUses = createToolUses(sql, log)
+  const callWatch = createCallWatch(sql, log)
   const configReaders = createConfigReaders(env)
   const toolServers = new ConnectedToolServers({
     vault,
@@ -52,7 +54,7 @@ export function createAiServices({ env, sql, log, vault, hooks, metrics, attachm
   const callableModels = createCallableModels(sql)
   const promptFiles = createPromptFiles({ sql, vault, attachments })
   return {
-    services: { models, callableModels, toolServers, toolUses, usageLedger, promptFiles, ...configReaders },
+    services: { models, callableModels, toolServers, toolUses, callWatch, usageLedger, promptFiles, ...configReaders },
     outageReports,
     async flush() {
       await Promise.all([usageLedger.close(), toolUses.flush()])

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { toModelResult } from '../../routers/ports/ai/model-result.ts'
 import type { ToolServer } from '../../routers/ports/ai/tool-servers.ts'
 import { ConnectedToolServers } from '../../server/mcp/tool-servers.ts'
 import { createVault } from '../../server/stores/vault.ts'
@@ -31,8 +32,10 @@ test('a call that runs while its server is changed gets its result', async () =>
     apiKey: null,
     additionalConfig: null,
   }
-  const call = (name: string, more: Partial<ToolServer> = {}) =>
-    toolServers.call({ ...row, ...more }, { name, input: {}, person: 1 }, new AbortController().signal)
+  const call = async (name: string, more: Partial<ToolServer> = {}) =>
+    toModelResult(
+      await toolServers.call({ ...row, ...more }, { name, input: {}, person: 1 }, new AbortController().signal),
+    )
   const running = call('slow')
   await expect.poll(() => server.seen.filter(({ method }) => method === 'tools/call')).toHaveLength(1)
 

@@ -16,7 +16,12 @@ export interface CallableTool {
   id: number
   /** The unique name by which models and programs call it. */
   name: string
+  title?: string
   description: string
+  /** The JSON schema of the structured content of its results. */
+  outputSchema?: JsonSchema
+  /** What its server claims of it, such as `readOnlyHint`. */
+  annotations?: Readonly<Record<string, boolean>>
   /** The JSON schema of its arguments. */
   inputSchema: JsonSchema
   /** The same schema, with which arguments are checked; it is built when it is first used. */
@@ -55,11 +60,22 @@ const isOfGrant = ({ caller }: ChatContext, { mcp }: ToolRow): boolean => {
 /** Returns undefined for a function whose extension is not loaded. */
 export function toCallableTool({ services }: Context, { id, name, mcp }: ToolRow): CallableTool | undefined {
   if (mcp) {
-    const { description, inputSchema } = mcp.definition
+    const { description, inputSchema, title, outputSchema, annotations } = mcp.definition
     const input = findObjectSchema(inputSchema as Record<string, unknown>)
     const approval = toApproval(mcp.server)
-    const needsApproval = approval !== 'never'
-    return { id, name, description, inputSchema, input, target: { server: mcp }, needsApproval, approval }
+    return {
+      id,
+      name,
+      description,
+      inputSchema,
+      input,
+      ...(title && { title }),
+      ...(outputSchema && { outputSchema }),
+      ...(annotations && { annotations }),
+      target: { server: mcp },
+      needsApproval: approval !== 'never',
+      approval,
+    }
   }
   const tool = services.process.extensions.tools.get(name)
   if (!tool) return undefined

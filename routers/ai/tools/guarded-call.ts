@@ -53,23 +53,30 @@ export async function callCheckedTool<Taken>(
 ): Promise<GuardedOutcome<Taken>> {
   const { signal, asks, begin, take, surface } = options
   const record = new CallRecord(ctx, tool, surface)
+  using right = watchRight(ctx, tool, surface)
+  const callSignal = AbortSignal.any([signal, right.signal])
   try {
-    const refusal = tool.needsApproval ? await asks.findRefusal(toApprovableCall(tool, input), signal) : undefined
+    const refusal = tool.needsApproval ? await asks.findRefusal(toApprovableCall(tool, input), callSignal) : undefined
     if (refusal !== undefined) {
-      record.end(signal.aborted ? 'aborted' : 'refused')
+      record.end(callSignal.aborted ? 'aborted' : 'refused')
       return { refusal }
     }
     begin?.()
-    const result = await runTool(ctx, tool, input, signal)
+    const result = await runTool(ctx, tool, input, callSignal)
     const taken = take(result)
     const bytes = measure(taken, ctx.services.settings.tools.maxResult)
     record.end(result.isError ? 'failed' : 'completed', bytes)
     return { taken, isError: result.isError }
   } catch (error) {
-    record.end(signal.aborted ? 'aborted' : 'broken')
-    return { refusal: reportFailure(ctx, tool, surface, error) }
+    record.end(callSignal.aborted ? 'aborted' : 'broken')
+    return { refusal: right.signal.aborted ? RIGHT_ENDED : reportFailure(ctx, tool, surface, error) }
   }
 }
+
+const RIGHT_ENDED = 'The call was ended, because this tool may not be called any more.'
+
+const watchRight = ({ services, caller }: ChatContext, { id }: CallableTool, surface: ToolSurface) =>
+  services.ai.callWatch.watch({ toolId: id, userId: caller.person.id, isByProgram: surface === 'mcp' })
 
 /** The call as it is shown to the person who is asked. */
 export const toApprovableCall = (tool: CallableTool, input: unknown): ApprovableCall => ({

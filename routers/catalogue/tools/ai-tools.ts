@@ -34,7 +34,14 @@ const aboutActive =
   'token with the ability `admin`.'
 
 const definition = z
-  .object({ description: z.string(), inputSchema: z.record(z.string(), z.json()), capability: z.string().nullable() })
+  .object({
+    description: z.string(),
+    inputSchema: z.record(z.string(), z.json()),
+    capability: z.string().nullable(),
+    title: z.string().nullable(),
+    outputSchema: z.record(z.string(), z.json()).nullable(),
+    annotations: z.record(z.string(), z.boolean()).nullable(),
+  })
   .partial()
   .nullable()
 

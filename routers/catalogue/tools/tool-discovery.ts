@@ -179,10 +179,18 @@ async function addTool(
   return name
 }
 
-/** Updates a tool's definition and switches the tool off. Returns false if the definition is unchanged. */
+/**
+ * Updates a tool's definition, and switches the tool off unless it is as it was approved, as far as the approval knew
+ * the members. Returns false if the definition is unchanged.
+ */
 function updateDefinition(tool: AiTool, definition: ToolDefinition): boolean {
   if (isDeepStrictEqual(tool.mcpConfig, definition)) return false
   const { description, capability } = definition
-  Object.assign(tool, { mcpConfig: definition, description, capability, active: false })
+  const active = tool.active && isDeepStrictEqual(tool.approved, restrictTo(tool.approved, definition))
+  Object.assign(tool, { mcpConfig: definition, description, capability, active })
   return true
 }
+
+/** Returns the members of a definition that another one has. */
+const restrictTo = (known: object | null | undefined, definition: ToolDefinition) =>
+  Object.fromEntries(Object.entries(definition).filter(([name]) => known && Object.hasOwn(known, name)))

@@ -64,8 +64,8 @@ const EditToolAccess = ({ tool }: { tool: Tool }) => (
 
 /** Compares the approved definition with the current one. The shown version is the one that gets approved. */
 function Approve({ tool }: { tool: Tool }) {
-  const { name, hash, approved, definition, isApproved } = tool
-  if (isApproved) return null
+  const { name, hash, approved, definition, isApproved, hasNewMembers } = tool
+  if (isApproved && !hasNewMembers) return null
   return (
     <ActionButton
       label={t('app.admin.approve')}
@@ -174,11 +174,14 @@ function Definition({ title, definition, other }: DefinitionProps) {
 
 function toLines(definition: Tool['approved']): string[] {
   if (!definition) return []
-  const { description, capability, inputSchema } = definition
+  const { title, description, capability, annotations, inputSchema, outputSchema } = definition
   return [
+    ...(title ? [title] : []),
     ...description.split('\n'),
     ...(capability ? [capability] : []),
-    ...JSON.stringify(inputSchema, null, 2).split('\n'),
+    ...[annotations, inputSchema, outputSchema].flatMap((each) =>
+      each ? JSON.stringify(each, null, 2).split('\n') : [],
+    ),
   ]
 }
 

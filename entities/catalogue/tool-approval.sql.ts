@@ -1,0 +1,3 @@
+/** SQL: the definition is as it was approved. Members that an approval did not know yet are not compared. */
+export const isAsApproved = (t: string) => `coalesce(${t}.approved = case when jsonb_exists(${t}.approved, 'title')
+    then ${t}.mcp_config else ${t}.mcp_config - '{title,outputSchema,annotations}'::text[] end, false)`
