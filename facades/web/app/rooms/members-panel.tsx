@@ -127,7 +127,7 @@ function MemberRow({ member, isPresent, isOwn, onLeave }: MemberRowProps) {
       >
         <span className={styles.role}>
           <span className="hint">
-            @{member.username} {isOwn && t('app.rooms.you')}
+            {isOwn ? t('app.rooms.you') : `@${member.username}`}
             {!isChangeable && ` · ${t(roleLabels[member.role])}`}
           </span>
           {isChangeable && <RoleField member={member} />}
