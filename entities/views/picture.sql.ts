@@ -2,7 +2,7 @@ import { User } from '../identity/user.ts'
 import { joinedRooms, Room } from '../rooms/room.ts'
 import { compile, type SqlPredicate } from '../sql/scope.ts'
 import { unboundedStatement } from '../sql/statement.ts'
-import { knownUsers } from './known-users.ts'
+import { knownAuthors } from './known-users.ts'
 
 const tables = [User.tableName, Room.tableName]
 
@@ -56,13 +56,13 @@ const compileVisiblePicture = (table: string, scope: SqlPredicate, isUnrestricte
 const roomPictures = compileVisiblePicture(Room.tableName, joinedRooms, false)
 
 /**
- * Statements by category of the picture, and by whether the viewer sees every row; pictures of rooms are visible to
- * members only.
+ * Statements by category of the picture, and by whether the viewer sees every row. Pictures of people are visible to those
+ * who see their messages, pictures of rooms to members only.
  */
 export const visiblePictures = {
   profile_avatars: {
-    all: compileVisiblePicture(User.tableName, knownUsers, true),
-    scoped: compileVisiblePicture(User.tableName, knownUsers, false),
+    all: compileVisiblePicture(User.tableName, knownAuthors, true),
+    scoped: compileVisiblePicture(User.tableName, knownAuthors, false),
   },
   room_avatars: { all: roomPictures, scoped: roomPictures },
 }

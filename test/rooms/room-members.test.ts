@@ -1,3 +1,4 @@
+import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createClient } from '../../facades/client/index.ts'
 import {
@@ -42,6 +43,7 @@ describe('a membership', () => {
       state: 'removed',
       displayName: svc.people.bob.name,
     })
+    expect((await svc.ada.get(`/room-members/${member}`)).one.attributes).toHaveProperty('avatar', null)
     expect((await svc.ada.get(`/rooms/${room}?include=members`)).included).toHaveLength(2)
     expect((await svc.ada.get(`/rooms/${room}/members`)).total).toBe(2)
     expect((await svc.ada.delete(`/room-members/${member}`)).status).toBe(403)
@@ -49,6 +51,33 @@ describe('a membership', () => {
 
     expect(await joinRoom(svc, room, 'bob', 'viewer')).toBe(member)
     expect(await readMembership(svc, room, svc.people.bob.id)).toEqual({ id: member, role: 'viewer', state: 'member' })
+  })
+
+  test('a membership that has ended shows its picture beside its messages, to members alone', async () => {
+    const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd')
+    const room = await makeRoom(svc.ada)
+    const member = await joinRoom(svc, room, 'bob', 'editor')
+    const image = await sharp({ create: { width: 8, height: 8, channels: 3, background: '#ff0000' } })
+      .png()
+      .toBuffer()
+    const change = { avatar: image.toString('base64') }
+    expect((await svc.bob.update('users', `${svc.people.bob.id}`, change)).status).toBe(200)
+    const look = async (avatar: unknown, token?: string) =>
+      (await svc.send('GET', `/proxy/storage/${avatar}`, { token })).status
+
+    expect((await svc.ada.delete(`/room-members/${member}`)).status).toBe(200)
+
+    const { avatar } = (await svc.ada.get(`/room-members/${member}`)).one.attributes
+    expect(avatar).toMatch(/^profile_avatars-/)
+    expect(await look(avatar, svc.people.ada.token)).toBe(200)
+    expect(await look(avatar, svc.people.cyd.token)).toBe(404)
+    expect(await look(avatar)).toBe(401)
+    expect((await svc.ada.get(`/users/${svc.people.bob.id}`)).status).toBe(404)
+    const { avatar: own } = (await svc.ada.get(`/users/${svc.people.ada.id}`)).one.attributes
+    expect(own).toBeNull()
+    expect((await svc.ada.update('users', `${svc.people.ada.id}`, change)).status).toBe(200)
+    const { avatar: ofAda } = (await svc.ada.get(`/users/${svc.people.ada.id}`)).one.attributes
+    expect(await look(ofAda, svc.people.bob.token)).toBe(404)
   })
 
   test('a membership in a room is found by its person, and by nobody else', async () => {

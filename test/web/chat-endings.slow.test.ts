@@ -28,6 +28,7 @@ describeWith('chromium')('a question without an answer', () => {
     const models = [
       { id: 'mock-1', label: 'Dear', pricing: price(1000), limits: { maxOutputTokens: 1000 } },
       { id: 'mock-2', label: 'Cheap', pricing: price(1), limits: { maxOutputTokens: 1000 } },
+      { id: 'mock-3', label: 'Gift', pricing: price(0), limits: { maxOutputTokens: 1000 } },
     ]
     return writeConfig(upstream.url, { provider: { models, circuit: { failures: 1_000_000 } } })
   })
@@ -223,6 +224,9 @@ describeWith('chromium')('a question without an answer', () => {
     await chat.answered()
     expect(upstream.requests.at(-1)?.body['max_tokens']).toBeLessThan(500)
     await chat.sendQuestion('And now?')
+    await expect
+      .poll(() => page.getByRole('button', { name: /^Ask .* instead$/ }).allTextContents())
+      .toEqual(['Ask Gift instead', 'Ask Cheap instead'])
     await page.getByRole('button', { name: 'Ask Cheap instead' }).click()
 
     await expect.poll(() => article('Good day.').count()).toBe(2)

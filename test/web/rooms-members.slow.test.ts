@@ -184,8 +184,14 @@ describeWith('chromium')('the members of a room in three browsers', () => {
     await ada.findMessage('Healed').waitFor()
   })
 
-  test('leaving warns of its consequences, and closes the room for the person', async () => {
+  test('leaving warns of its consequences, closes the room for the person, and leaves their picture', async () => {
     const room = await makeRoom('Council', [ada, ben])
+    const [person] = await svc.rows<{ id: number }>("select id from users where username = 'benn'")
+    const data = { type: 'users', id: `${person?.id}`, attributes: { avatar: DOT } }
+    const headers = { 'content-type': 'application/vnd.api+json', 'sec-fetch-site': 'same-origin' }
+    const request = { data: { data }, headers }
+    expect((await ben.page.context().request.patch(`/api/svc/v1/users/${person?.id}`, request)).status()).toBe(200)
+    await ben.say('My picture stays')
     await ben.showPanel('Members')
     await panelOf(ben).getByRole('button', { name: 'Leave room' }).click()
     await ben.page.getByRole('dialog').getByText('What you have written stays.').waitFor()
@@ -193,5 +199,11 @@ describeWith('chromium')('the members of a room in three browsers', () => {
     await waitForAddress(ben.page, /\/rooms$/)
     const rooms = ben.page.getByRole('navigation', { name: 'Rooms' })
     await rooms.getByRole('link', { name: room }).waitFor({ state: 'detached' })
+    await ada.page.reload()
+    const picture = ada.findMessage('My picture stays').locator('img')
+    await expect.poll(() => picture.evaluate(({ naturalWidth }: { naturalWidth: number }) => naturalWidth)).toBe(256)
   })
 })
+
+/** A picture of one pixel. */
+const DOT = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { personPicture } from '../../../entities/identity/user.sql.ts'
 import { User } from '../../../entities/identity/user.ts'
 import {
   changeableMembers,
@@ -52,6 +53,13 @@ const selectForInvitee = (column: string) =>
 
 const isOwnRow = (member: string, sql: ParameterBinder) => `${member}.user_id = ${sql.param('viewer')}`
 
+/** Selects the picture of people who are or were members: their messages stay. */
+const selectPicture: SqlPredicate = (member, sql) => {
+  const user = sql.alias()
+  const picture = `(select ${personPicture(user)} from ${User.tableName} ${user} where ${user}.id = ${member}.user_id)`
+  return `case when ${member}.state <> 'invited' then ${picture} end`
+}
+
 const wrappedKey = z
   .string()
   .regex(/^[A-Za-z0-9+/=|]+$/, 'must be base64, its parts separated by |')
@@ -94,6 +102,15 @@ export const roomMembers = defineResource({
         .nullable()
         .describe('The username of the member. It is null for erased accounts and for invitations by link.'),
       { sql: selectUserColumn('username') },
+    ),
+    avatar: attribute(
+      z
+        .string()
+        .nullable()
+        .describe(
+          'The path of the picture of the member below `/proxy/storage/`. It is null for erased accounts and for invitations.',
+        ),
+      { sql: selectPicture },
     ),
     readUpTo: attribute(
       z

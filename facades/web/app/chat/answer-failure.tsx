@@ -8,7 +8,7 @@ import { Button } from '../shared/ui/button.tsx'
 import { Notice } from '../shared/ui/notice.tsx'
 import styles from './answer-failure.module.css'
 import { useChatActions } from './chat-state.ts'
-import { findFittingModel } from './fitting-model.ts'
+import { listFittingModels } from './fitting-model.ts'
 import { refreshMessages } from './messages.ts'
 import { OverflowNotice } from './overflow-notice.tsx'
 import { findReason } from './unanswered.ts'
@@ -34,7 +34,9 @@ export function AnswerFailure(props: AnswerFailureProps) {
   return (
     <Notice kind={isForNow ? 'warning' : 'error'} role="alert">
       <p>{limit ? describeLimit(limit, (error as SvcError).retryAt) : describeError(error)}</p>
-      {offer && limit.unit !== 'requests' && !offer.maxTokens && !offer.model && <p>{t('app.limit.nothing')}</p>}
+      {offer && limit.unit !== 'requests' && !offer.maxTokens && offer.models.length === 0 && (
+        <p>{t('app.limit.nothing')}</p>
+      )}
       {requestId && (
         <p className="hint">
           {t('page.requestId')}: <code>{requestId}</code>
@@ -111,20 +113,20 @@ const WORDS_PER_TOKEN = 0.6
 interface Offer {
   /** The longest answer of the model that was asked. */
   maxTokens: number | undefined
-  /** Another model. */
-  model: ChatModel | undefined
+  /** Other models. */
+  models: readonly ChatModel[]
 }
 
 function findOffer(limit: LimitRefusal, models: readonly ChatModel[], refusedId: string): Offer {
   const { fittingAnswerTokens = 0 } = limit
   return {
     maxTokens: fittingAnswerTokens >= MIN_ANSWER_TOKENS ? fittingAnswerTokens : undefined,
-    model: findFittingModel(limit, models, refusedId),
+    models: listFittingModels(limit, models, refusedId),
   }
 }
 
 /** Buttons that ask for what fits into the rest of a limit. */
-function OfferButtons({ offer: { maxTokens, model }, parent }: { offer: Offer; parent: number }) {
+function OfferButtons({ offer: { maxTokens, models }, parent }: { offer: Offer; parent: number }) {
   const { tryAgain } = useChatActions()
   return (
     <>
@@ -133,11 +135,11 @@ function OfferButtons({ offer: { maxTokens, model }, parent }: { offer: Offer; p
           {t('app.limit.shorter', { count: roundDown(maxTokens * WORDS_PER_TOKEN) })}
         </Button>
       )}
-      {model && (
-        <Button onClick={() => tryAgain(parent, { modelId: model.modelId })}>
-          {t('app.limit.otherModel', { name: model.label })}
+      {models.map(({ modelId, label }) => (
+        <Button key={modelId} onClick={() => tryAgain(parent, { modelId })}>
+          {t('app.limit.otherModel', { name: label })}
         </Button>
-      )}
+      ))}
     </>
   )
 }

@@ -1,22 +1,28 @@
 import type { LimitRefusal } from '../../../client/index.ts'
 import type { ChatModel } from '../shared/models/models.ts'
 
+/** The most models that are offered instead of one. */
+const MAX_OFFERED = 3
+
 /**
- * Returns the first other model with which the refused question fits into the rest of the limit, by its price and its
- * longest answer; undefined if there is none. A limit of the model or of its provider does not apply to another one.
+ * Lists other models with which the refused question fits into the rest of the limit, by their prices and their longest
+ * answers, those first that take least of it. A limit of the model or of its provider does not apply to another one.
  */
-export function findFittingModel(
+export function listFittingModels(
   limit: LimitRefusal,
   models: readonly ChatModel[],
   refusedId: string,
-): ChatModel | undefined {
+): readonly ChatModel[] {
   const refused = models.find(({ modelId }) => modelId === refusedId)
-  return models.find(
-    (model) =>
-      model.modelId !== refusedId &&
-      model.status !== 'offline' &&
-      (isBeyondLimit(limit, model, refused) || computeAmount(limit, model) <= limit.left),
-  )
+  const getAmount = (model: ChatModel) =>
+    isBeyondLimit(limit, model, refused) ? Number.NEGATIVE_INFINITY : computeAmount(limit, model)
+  return models
+    .filter(({ modelId, status }) => modelId !== refusedId && status !== 'offline')
+    .map((model) => ({ model, amount: getAmount(model) }))
+    .filter(({ amount }) => amount <= limit.left)
+    .toSorted((one, other) => one.amount - other.amount)
+    .slice(0, MAX_OFFERED)
+    .map(({ model }) => model)
 }
 
 const isBeyondLimit = ({ subject }: LimitRefusal, model: ChatModel, refused: ChatModel | undefined): boolean =>

@@ -83,9 +83,9 @@ export const MessageItem = memo(
   },
 )
 
-/** The picture of a member. Former members and models have none. */
-function AuthorPicture({ message: { member, authorName, model } }: { message: RoomMessage }) {
-  const picture = useRoomView(({ members }) => getPicture(members.get(member)))
+/** The picture of a member or former member. Models have none. */
+function AuthorPicture({ message: { member, authorName, authorPicture, model } }: { message: RoomMessage }) {
+  const picture = useRoomView(({ members }) => (members.has(member) ? getPicture(members.get(member)) : authorPicture))
   return model === null ? (
     <Avatar name={authorName} picture={picture} className={styles.avatar} />
   ) : (

@@ -70,7 +70,7 @@ async function readMember(id: string): Promise<Member | undefined> {
 export const getMemberName = ({ displayName, username }: Member): string =>
   displayName ?? username ?? t('app.rooms.somebody')
 
-/** Returns the picture of a member, which is not known of former ones. */
+/** Returns the picture of a member. */
 export const getPicture = (member: Member | undefined): string | null =>
   (member?.relations?.['user'] as { avatar?: string | null } | undefined)?.avatar ?? null
 

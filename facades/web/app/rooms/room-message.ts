@@ -28,6 +28,8 @@ export interface RoomMessage {
   /** The id of the author's membership. */
   member: string
   authorName: string
+  /** The path of the author's picture, also if they have left the room. */
+  authorPicture: string | null
   /** The id of the message that it replies to. */
   thread: string | null
   text: string
@@ -72,7 +74,7 @@ export class MessageOpener {
       createdAt,
       editedAt,
       member: getRelatedId(stored, 'member') ?? '',
-      authorName: getAuthorName(stored),
+      ...getAuthor(stored),
       thread: getRelatedId(stored, 'thread'),
       isDeleted: stored.deletedAt !== null,
       files: getFiles(stored),
@@ -140,8 +142,8 @@ function getFiles({ relations }: StoredRoomMessage): RoomFile[] {
   return Array.isArray(files) ? (files as RoomFile[]) : []
 }
 
-/** Returns the author's name; erased people have none. */
-function getAuthorName({ relations }: StoredRoomMessage): string {
-  const member = relations?.['member'] as { displayName?: string | null } | undefined
-  return member?.displayName ?? ''
+/** Returns the author's name and picture; erased people have none. */
+function getAuthor({ relations }: StoredRoomMessage): Pick<RoomMessage, 'authorName' | 'authorPicture'> {
+  const member = relations?.['member'] as { displayName?: string | null; avatar?: string | null } | undefined
+  return { authorName: member?.displayName ?? '', authorPicture: member?.avatar ?? null }
 }
