@@ -13,6 +13,7 @@ import { AiModelDescription } from './catalogue/ai-model-description.ts'
 import { AiModelUsageRule } from './catalogue/ai-model-usage-rule.ts'
 import { AiProvider } from './catalogue/ai-provider.ts'
 import { AiTool } from './catalogue/ai-tool.ts'
+import { McpConnection } from './catalogue/mcp-connection.ts'
 import { McpServer } from './catalogue/mcp-server.ts'
 import { ModelPrice } from './catalogue/model-price.ts'
 import { ProviderOutage } from './catalogue/provider-outage.ts'
@@ -66,6 +67,7 @@ export const entities = [
   ModelPrice,
   AiTool,
   McpServer,
+  McpConnection,
   SystemModel,
   SystemPrompt,
   FrontendMigration,

@@ -18,6 +18,7 @@ import { aiToolCapabilitiesRouter } from './catalogue/tools/ai-tool-capabilities
 import { aiToolsRouter } from './catalogue/tools/ai-tools.ts'
 import { mcpRouter } from './catalogue/tools/mcp-admin.ts'
 import { mcpServersRouter } from './catalogue/tools/mcp-servers.ts'
+import { toolAccountsRouter } from './catalogue/tools/tool-accounts.ts'
 import { createCallerFactory, mergeRouters, metaOf, router } from './core/trpc.ts'
 import { accountInvitationsRouter } from './identity/account-invitations.ts'
 import { pagesRouter } from './identity/page-visits.ts'
@@ -112,6 +113,7 @@ export const appRouter = router({
   systemModels: systemModelsRouter,
   systemPrompts: systemPromptsRouter,
   tokens: tokensRouter,
+  toolAccounts: toolAccountsRouter,
   translationLabels: translationLabelsRouter,
   usage: usageRouter,
   userKeychainValues: userKeychainValuesRouter,

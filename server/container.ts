@@ -132,7 +132,7 @@ async function createParts({ env, database, log, traces }: ContainerOptions) {
     attachments,
     keyValue,
     changes,
-    ai: createAiServices({ env, sql, log, vault, hooks, metrics, attachments }),
+    ai: createAiServices({ env, sql, log, vault, hooks, metrics, attachments, baseUrl: settings.baseUrl }),
     authenticator: createAuthenticator(sql, settings, log),
     jobQueue: new DatabaseJobQueue({ pool, log, traces }),
     texts: openTextExtractor(env, log),

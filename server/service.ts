@@ -180,7 +180,7 @@ async function startOnPort(options: ServiceOptions, claimed: ClaimedPort): Promi
     const address = { port: env.PORT, host: env.HOST, backlog: BACKLOG }
     const url = await app.listen(address).catch((error) => rethrowPortError(error, env))
     // An export holds one of the few connections for long statements.
-    const concurrency = { 'extract-text': env.FILE_TEXT_WORKERS, 'export-person': 1 }
+    const concurrency = { 'extract-text': env.FILE_TEXT_WORKERS, 'export-person': 1, 'revoke-accounts': 1 }
     await core.jobQueue.work(createJobHandlers(core.services), concurrency)
     const stopPeriodicTasks = startPeriodicTasks(core.periodicTasks, { log, traces, firstRunMs })
     const stop = async () => {
@@ -282,6 +282,10 @@ function createJobHandlers(services: Services): JobHandlers {
     'export-person': {
       run: (input, signal) => host(signal).personExports.make(input),
       giveUp: (input) => host().personExports.giveUp(input),
+    },
+    'revoke-accounts': {
+      run: (input, signal) => host(signal).toolAccounts.revoke(input),
+      giveUp: async () => services.log.warn({}, 'tokens of ended tool accounts live on to their own end'),
     },
   }
 }

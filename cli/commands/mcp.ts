@@ -55,6 +55,7 @@ export const mcpCommand = (context: CommandContext) =>
       sync: syncServersCommand(context),
       check: checkServersCommand(context),
       list: listServersCommand(context),
+      accounts: listAccountsCommand(context),
       tools: listToolsCommand(context),
       approve: approveCommand(context),
       access: serverAccessCommand(context),
@@ -114,8 +115,21 @@ export const listServersCommand = (context: CommandContext) =>
         asks: requireApproval,
         groups: server.groups,
         programs: server.gateway,
+        account: server.account,
+        connected: server.connections,
       }))
       context.print({ record, text: formatTable(rows, none) })
+    },
+  })
+
+const listAccountsCommand = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Find how people connect their own accounts at the tool servers that need them.' },
+    args: { json },
+    async run() {
+      const record = await context.open(({ host }) => host.mcp.accounts())
+      const rows = record.map(({ scopes, ...server }) => ({ ...server, scopes: scopes.join(' ') }))
+      context.print({ record, text: formatTable(rows, 'No tool server has the account person.') })
     },
   })
 

@@ -4,7 +4,7 @@ import { isAsApproved } from './tool-approval.sql.ts'
 
 /** A tool server with everything that a call needs. */
 export interface CallableServerRow
-  extends Pick<McpServer, 'id' | 'url' | 'transport' | 'requireApproval' | 'groups' | 'gateway'> {
+  extends Pick<McpServer, 'id' | 'url' | 'transport' | 'requireApproval' | 'groups' | 'gateway' | 'account'> {
   label: string
   /** The last negotiated protocol version; null before the first contact. */
   protocolVersion: string | null
@@ -20,7 +20,7 @@ export const callableServer = (s: string) => `json_build_object('id', ${s}.id, '
     'url', ${s}.url, 'transport', ${s}.transport, 'requireApproval', ${s}.require_approval,
     'groups', ${s}.groups, 'gateway', ${s}.gateway,
     'protocolVersion', ${s}.protocol_version, 'apiKey', ${s}.api_key, 'additionalConfig', ${s}.additional_config,
-    'timeouts', ${s}.timeouts)`
+    'timeouts', ${s}.timeouts, 'account', ${s}.account)`
 
 export const listToolServers = statement<{ server: CallableServerRow }>(
   'list-tool-servers',
@@ -30,19 +30,35 @@ export const listToolServers = statement<{ server: CallableServerRow }>(
 export interface ServerSummary
   extends Pick<
     McpServer,
-    'id' | 'url' | 'transport' | 'requireApproval' | 'groups' | 'gateway' | 'status' | 'version'
+    | 'id'
+    | 'url'
+    | 'transport'
+    | 'requireApproval'
+    | 'groups'
+    | 'gateway'
+    | 'status'
+    | 'version'
+    | 'account'
+    | 'oauthClientId'
+    | 'oauthScopes'
+    | 'oauthIssuer'
   > {
   label: string
   protocolVersion: string | null
   /** Numbers of its tools, and of those that models may call. */
   tools: number
   active: number
+  /** Number of people who have connected an account of their own. */
+  connections: number
 }
 
 export const listServers = statement<ServerSummary>(
   'list-servers',
   `select s.id, to_json(s.groups) as groups, s.gateway, s.server_label as label, s.transport, s.url, s.status, s.version, s.protocol_version as "protocolVersion",
-          s.require_approval as "requireApproval", count(t.id)::int as tools,
+          s.require_approval as "requireApproval", s.account, s.oauth_client_id as "oauthClientId",
+          s.oauth_scopes as "oauthScopes", s.oauth_issuer as "oauthIssuer",
+          (select count(*)::int from mcp_connections c where c.server_id = s.id and c.state = 'active') as connections,
+          count(t.id)::int as tools,
           (count(t.id) filter (where t.active and ${isAsApproved('t')}))::int as active
      from mcp_servers s left join ai_tools t on t.server_id = s.id group by s.id order by s.id`,
 )

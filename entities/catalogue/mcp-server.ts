@@ -9,6 +9,12 @@ const approvals = ['never', 'always', 'page', 'auto'] as const
 /** Modes that can be chosen; `auto` cannot, because nobody can tell from outside which calls need approval. */
 export const serverApprovals = ['never', 'always', 'page'] as const
 
+/**
+ * The account with which a server is called: none, the key that all share, or the own account of the person who asks,
+ * in whose place no other ever stands.
+ */
+export const serverAccounts = ['none', 'shared', 'person'] as const
+
 /** A server that offers tools over the Model Context Protocol. */
 export const McpServer = defineEntity({
   name: 'McpServer',
@@ -30,6 +36,15 @@ export const McpServer = defineEntity({
     /** Sealed with the application key, like the additional configuration. */
     apiKey: p.text().nullable().hidden(),
     additionalConfig: p.text().nullable().hidden(),
+    account: p.enum(serverAccounts).default('shared'),
+    /** The client that an administrator registered at the authorization server; null if we find or register one. */
+    oauthClientId: p.string().length(2048).nullable(),
+    /** Sealed with the application key. */
+    oauthClientSecret: p.text().nullable().hidden(),
+    /** Null if the server says which scopes its calls need. */
+    oauthScopes: p.json<string[]>().nullable(),
+    /** The authorization server, whose addresses are trusted like the server's own; null if it is found. */
+    oauthIssuer: p.string().length(2048).nullable(),
     status: p.enum(availabilities).default('unknown'),
     /** Values of the configuration file; absent if it does not contain the server. */
     synced: p.json<Record<string, unknown>>().nullable().hidden(),

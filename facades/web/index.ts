@@ -6,6 +6,7 @@ import { createEntityTag, matchesIfNoneMatch } from '../http/conditional.ts'
 import { toFailure } from '../http/failure.ts'
 import type { ContextResolver } from '../http/procedures.ts'
 import { sendFile } from '../http/send-file.ts'
+import { serveAccountRoutes } from './account-routes.ts'
 import { createSignOutLink } from './actions.ts'
 import { serveAppPage, servePreview } from './app-page.ts'
 import { serveDiagramPage } from './diagram-page.ts'
@@ -21,6 +22,7 @@ export async function web(app: FastifyInstance, { resolveContext }: { resolveCon
   app.appSource.serve(app)
   const describeLanguage = serveLabels(app, resolveContext)
   serveAppPage(app, resolveContext, describeLanguage)
+  serveAccountRoutes(app, resolveContext)
   servePreview(app)
   serveDiagramPage(app)
   // The earlier address of the settings.

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
+import { McpConnection } from '../../entities/catalogue/mcp-connection.ts'
 import { ProviderServer } from '../../entities/catalogue/provider-server.ts'
 import type { Issue } from '../core/problems.ts'
 import type { Services } from '../core/services.ts'
-import { FURTHER_API_KEY, type Vault } from '../ports/vault.ts'
+import { CONNECTION_CLIENT, CONNECTION_TOKENS, FURTHER_API_KEY, type Vault } from '../ports/vault.ts'
 import { attribute, type Resource } from '../resource/declare.ts'
 import type { RowUpdate } from '../verbs/write.ts'
 
@@ -93,12 +94,21 @@ export async function resealSecrets(em: EntityManager, services: Pick<Services, 
         if (row[property]) row[property] = vault.renew(String(row[property]), purpose)
     }
   await resealServerKeys(em, vault)
+  await resealConnections(em, vault)
 }
 
 /** Reseals the keys of further servers, which are no resource type. */
 async function resealServerKeys(em: EntityManager, vault: Vault): Promise<void> {
   for (const server of await em.find(ProviderServer, { apiKey: { $ne: null } }))
     server.apiKey = vault.renew(server.apiKey ?? '', FURTHER_API_KEY)
+}
+
+/** Reseals the accounts of people at tool servers. */
+async function resealConnections(em: EntityManager, vault: Vault): Promise<void> {
+  for (const connection of await em.find(McpConnection, {})) {
+    connection.client = vault.renew(connection.client, CONNECTION_CLIENT)
+    if (connection.tokens) connection.tokens = vault.renew(connection.tokens, CONNECTION_TOKENS)
+  }
 }
 
 const listSecrets = ({ attributes }: Resource) =>

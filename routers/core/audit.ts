@@ -43,6 +43,8 @@ const selfServiceCalls: Partial<Record<string, (input: Input) => boolean>> = {
   'sessions.logoutEverywhere': () => true,
   'tokens.create': () => true,
   'tokens.revoke': () => true,
+  'toolAccounts.disconnect': () => true,
+  'toolAccounts.finish': () => true,
   'users.delete': () => true,
   'users.update': ({ role, disabled }) => role !== undefined || disabled !== undefined,
 }

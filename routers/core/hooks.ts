@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { ReachedLimit } from '../../entities/ai/usage-commit.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
+import type { ToolAccounts } from '../ports/ai/tool-accounts.ts'
 import type { HealthResult } from '../ports/health.ts'
 import type { UserType } from './caller.ts'
 import type { ChangeTransaction } from './change-recorder.ts'
@@ -61,6 +62,8 @@ export interface Hooks {
   'name-freed': NameHolder
   /** A person stores their first keys, in a transaction, and has accepted the policy if one was shown. */
   'user-registered': { userId: number; em: EntityManager; policy: AcceptedPolicy | undefined }
+  /** A person is about to be erased, before the transaction that does it; listeners end what they have elsewhere. */
+  'user-leaving': { userId: number; sql: Sql; toolAccounts: () => Promise<ToolAccounts> }
   /** A person is about to be erased, in a transaction; listeners remove references that are not foreign keys. */
   'user-erasing': Erasure
   /** A person's public key has changed, so everything wrapped for the old key is useless. */

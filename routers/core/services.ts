@@ -6,6 +6,7 @@ import type { LimitsConfig } from '../ports/ai/limits-config.ts'
 import type { ModelConfig, ModelOrigins } from '../ports/ai/model-config.ts'
 import type { ModelGateway } from '../ports/ai/models.ts'
 import type { PromptFiles } from '../ports/ai/prompt-files.ts'
+import type { ToolAccounts } from '../ports/ai/tool-accounts.ts'
 import type { ToolServers } from '../ports/ai/tool-servers.ts'
 import type { ToolUses } from '../ports/ai/tool-uses.ts'
 import type { UsageLedger } from '../ports/ai/usage-ledger.ts'
@@ -110,6 +111,8 @@ export interface AiServices {
   toolServers: ToolServers
   toolUses: ToolUses
   callWatch: CallWatch
+  /** Loads the library of the protocol at the first use. */
+  toolAccounts: () => Promise<ToolAccounts>
   usageLedger: UsageLedger
   promptFiles: PromptFiles
   modelConfig: () => Promise<ModelConfig>

@@ -28,6 +28,8 @@ export async function eraseUser(
   const { hooks } = ctx.services.process
   const { exports: exportFiles } = ctx.services.files
   if (user.id === AI_USER_ID) throw new Problem('invalid', { detail: 'The AI user cannot be removed.' })
+  const { toolAccounts } = ctx.services.ai
+  await hooks.emitSerial('user-leaving', { userId: user.id, sql: ctx.services.sql, toolAccounts })
   const report: ErasureReport = {}
   const files: string[] = []
   const exportFilesToRemove: string[] = []

@@ -4,6 +4,8 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 export interface JobInputs {
   'extract-text': { attachmentId: number }
   'export-person': { exportId: number }
+  /** Sealed tokens whose connections are gone. */
+  'revoke-accounts': { connections: { client: string; tokens: string | null }[] }
 }
 
 export type JobName = keyof JobInputs

@@ -163,7 +163,7 @@ function assertValidRow(row: object, validate: WriteOptions['validate'], change?
 
 interface DeleteHooks extends Pick<WriteHooks, 'stream'> {
   /** Runs in the transaction before the row is deleted. */
-  beforeDelete?: ((doomed: Omit<WrittenRow, 'input'>) => Promise<void>) | undefined
+  beforeDelete?: ((doomed: Omit<WrittenRow, 'input'>, ctx: Context) => Promise<void>) | undefined
 }
 
 export async function deleteRow(
@@ -181,7 +181,7 @@ export async function deleteRow(
       const row = await em.findOneOrFail(entity, { id: key })
       auditRow(ctx, of, { id: row.id, members: of.attributes, before: row as Data })
       changes.addRow(of, 'deleted', row)
-      await beforeDelete?.({ em, changes, row })
+      await beforeDelete?.({ em, changes, row }, ctx)
     }
     await em.nativeDelete(entity, { id: key })
   }

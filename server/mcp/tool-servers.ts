@@ -16,6 +16,7 @@ import {
 import { SERVER_CONFIG, SERVER_KEY, type Vault } from '../../routers/ports/vault.ts'
 import { runOutboundCall } from '../net/fault-scope.ts'
 import { createHttpClient, type HttpClient } from '../net/http-client.ts'
+import type { AccountTokens } from './account-tokens.ts'
 import { StdioServers } from './stdio-servers.ts'
 
 /** Default time limits, in milliseconds. */
@@ -36,6 +37,8 @@ interface ClientEntry {
 
 interface ToolServerOptions {
   vault: Vault
+  /** People's own accounts. */
+  accounts: AccountTokens
   /** Returns the tool servers of the configuration file. */
   readConfig(): Promise<readonly ServerConfig[]>
   /** The variable PATH, for servers that are programs. */
@@ -51,7 +54,9 @@ interface CallLimits {
   total: number
   signal: AbortSignal
   /** The user of the call, if there is one. */
-  person?: number
+  person: number | undefined
+  /** True if the tools are listed, for which an account may be missing. */
+  isListing?: true
 }
 
 type Use<T> = (client: MCPClient, signal: AbortSignal) => Promise<T>
@@ -59,6 +64,7 @@ type Use<T> = (client: MCPClient, signal: AbortSignal) => Promise<T>
 /** Calls tool servers with the MCP client of the AI SDK, which is loaded at its first use. */
 export class ConnectedToolServers implements ToolServers {
   readonly #vault: Vault
+  readonly #accounts: AccountTokens
   readonly #timeout: number
   readonly #maxResult: number
   readonly #stdioServers: StdioServers
@@ -70,15 +76,20 @@ export class ConnectedToolServers implements ToolServers {
   /** The current clients, and replaced ones with active sessions. */
   readonly #all = new Set<ClientEntry>()
 
-  constructor({ vault, readConfig, path, timeout, maxResult }: ToolServerOptions) {
+  constructor({ vault, accounts, readConfig, path, timeout, maxResult }: ToolServerOptions) {
     this.#vault = vault
+    this.#accounts = accounts
     this.#timeout = timeout
     this.#maxResult = maxResult
     this.#stdioServers = new StdioServers(readConfig, { maxBytes: computeMaxResponseBytes(maxResult), path })
   }
 
-  listTools(server: ToolServer, signal = neverAborted): Promise<ToolListing> {
-    return this.#withClient({ ...server, protocolVersion: null }, { total: LISTING_MS, signal }, readListing)
+  listTools(server: ToolServer, signal = neverAborted, person?: number): Promise<ToolListing> {
+    return this.#withClient(
+      { ...server, protocolVersion: null },
+      { total: LISTING_MS, signal, person, isListing: true },
+      readListing,
+    )
   }
 
   call(server: ToolServer, { name, input, person }: ToolServerCall, signal: AbortSignal): Promise<ServedResult> {
@@ -113,13 +124,17 @@ export class ConnectedToolServers implements ToolServers {
   async #withHttpClient<T>(server: ToolServer, limits: CallLimits, use: Use<T>): Promise<T> {
     const headers = buildHeaders(this.#vault, server)
     const { withSession } = await import('./session.ts')
+    const account = server.account === 'person' ? await this.#accounts.open(server, limits) : undefined
     const entry = this.#findOrCreateClient(server)
     entry.activeSessions++
     const onClosed = () => {
       entry.activeSessions--
       if (this.#clients.peek(server.id) !== entry) this.#closeIfUnused(entry)
     }
-    return withSession({ server, headers, fetch: entry.http.fetch, onClosed }, limits, use)
+    const fetch = account?.authorize(entry.http.fetch) ?? entry.http.fetch
+    return withSession({ server, headers, fetch, onClosed }, limits, use).catch((error: unknown) => {
+      throw account?.need ?? error
+    })
   }
 
   /** Returns the client of a server, and replaces it when the server's address or time limits change. */
@@ -160,16 +175,21 @@ async function readListing(client: MCPClient, signal: AbortSignal): Promise<Tool
   return { version: serverInfo.version.slice(0, 80) || null, protocolVersion: protocolVersion.slice(0, 40), ...tools }
 }
 
-/** Returns the headers of the additional configuration, and the API key as a bearer token. */
-function buildHeaders(vault: Vault, { apiKey, additionalConfig }: ToolServer): Record<string, string> {
+/**
+ * Returns the headers of the additional configuration, and the API key as a bearer token if all share it. Where people
+ * have their own accounts, no shared authorization stands in for a missing one.
+ */
+function buildHeaders(vault: Vault, { account, apiKey, additionalConfig }: ToolServer): Record<string, string> {
   const config = additionalConfig
     ? (JSON.parse(vault.open(additionalConfig, SERVER_CONFIG)) as { headers?: unknown })
     : {}
   const entries = Object.entries((config.headers ?? {}) as Record<string, unknown>)
   const headers = entries.flatMap(([name, value]) => (typeof value === 'string' ? [[name.toLowerCase(), value]] : []))
+  const { authorization, ...others } = Object.fromEntries(headers)
   return {
-    ...Object.fromEntries(headers),
-    ...(apiKey && { authorization: `Bearer ${vault.open(apiKey, SERVER_KEY)}` }),
+    ...others,
+    ...(authorization !== undefined && account !== 'person' && { authorization }),
+    ...(apiKey && account === 'shared' && { authorization: `Bearer ${vault.open(apiKey, SERVER_KEY)}` }),
   }
 }
 

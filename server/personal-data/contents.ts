@@ -4,6 +4,7 @@ import { UsageBill } from '../../entities/ai/usage-closing.ts'
 import { UsageRecord } from '../../entities/ai/usage-record.ts'
 import { UsageRollup } from '../../entities/ai/usage-rollup.ts'
 import { ExtAppLink } from '../../entities/apps/ext-app-link.ts'
+import { McpConnection } from '../../entities/catalogue/mcp-connection.ts'
 import { AuditEntry } from '../../entities/events/audit-entry.ts'
 import { AccessToken } from '../../entities/identity/access-token.ts'
 import { AccountInvitation } from '../../entities/identity/account-invitation.ts'
@@ -109,6 +110,7 @@ export const personalTables: readonly PersonalTable[] = [
   { entity: Attachment, path: ['uploader'] },
   { entity: ExtAppLink, path: ['user'] },
   { entity: OAuthGrant, path: ['user'] },
+  { entity: McpConnection, path: ['user'] },
   { entity: AnnouncementTarget, path: ['user'] },
   { entity: AnnouncementReceipt, path: ['user'] },
   { entity: UsageRecord, path: ['user'] },

@@ -2,6 +2,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import type { ReachedLimit } from '../../entities/ai/usage-commit.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
 import type { HookRegistry } from '../../routers/core/hooks.ts'
+import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import type { AiServices } from '../../routers/core/services.ts'
 import type { FileStore } from '../../routers/ports/files/file-store.ts'
 import type { Metrics } from '../../routers/ports/metrics.ts'
@@ -12,6 +13,9 @@ import { OutageReports } from '../ai/outage-reports.ts'
 import { readModelConfig, readModelOrigins } from '../config/ai-config.ts'
 import { readLimits } from '../config/config-file.ts'
 import type { Env } from '../config/settings.ts'
+import { AccountNetwork } from '../mcp/account-network.ts'
+import { AccountSecrets } from '../mcp/account-secrets.ts'
+import { AccountTokens } from '../mcp/account-tokens.ts'
 import { ConnectedToolServers } from '../mcp/tool-servers.ts'
 import { createCallWatch } from '../stores/call-watch.ts'
 import { createCallableModels } from '../stores/callable-models.ts'
@@ -26,6 +30,8 @@ interface AiServiceOptions {
   hooks: HookRegistry
   metrics: Metrics
   attachments: FileStore
+  /** Public address of this service. */
+  baseUrl: string
 }
 
 export interface AiParts {
@@ -37,15 +43,18 @@ export interface AiParts {
 }
 
 /** Creates the services that look up and call models, run their tools and record usage. */
-export function createAiServices({ env, sql, log, vault, hooks, metrics, attachments }: AiServiceOptions): AiParts {
+export function createAiServices(options: AiServiceOptions): AiParts {
+  const { env, sql, log, vault, hooks, metrics, attachments, baseUrl } = options
   const outageReports = new OutageReports(log, metrics)
   const models = createGateway({ vault, log, outages: outageReports })
   const usageLedger = createUsageLedger({ sql, log, onReached: createLimitReporter(hooks, log) })
   const toolUses = createToolUses(sql, log)
   const callWatch = createCallWatch(sql, log)
   const configReaders = createConfigReaders(env)
+  const accounts = createToolAccounts({ env, sql, log, vault, baseUrl })
   const toolServers = new ConnectedToolServers({
     vault,
+    accounts: accounts.tokens,
     readConfig: async () => (await configReaders.modelConfig()).mcpServers,
     path: env.variables['PATH'],
     timeout: env.AI_TOOL_TIMEOUT,
@@ -54,13 +63,37 @@ export function createAiServices({ env, sql, log, vault, hooks, metrics, attachm
   const callableModels = createCallableModels(sql)
   const promptFiles = createPromptFiles({ sql, vault, attachments })
   return {
-    services: { models, callableModels, toolServers, toolUses, callWatch, usageLedger, promptFiles, ...configReaders },
+    services: {
+      models,
+      callableModels,
+      toolServers,
+      toolAccounts: accounts.authorization,
+      toolUses,
+      callWatch,
+      usageLedger,
+      promptFiles,
+      ...configReaders,
+    },
     outageReports,
     async flush() {
       await Promise.all([usageLedger.close(), toolUses.flush()])
     },
-    close: () => Promise.all([models.close(), toolServers.close()]),
+    close: () => Promise.all([models.close(), toolServers.close(), accounts.close()]),
   }
+}
+
+type AccountOptions = Pick<AiServiceOptions, 'env' | 'sql' | 'log' | 'vault' | 'baseUrl'>
+
+/** Creates what connects people's own accounts at tool servers, and finds their tokens. */
+function createToolAccounts({ env, sql, log, vault, baseUrl }: AccountOptions) {
+  const network = new AccountNetwork(env.NODE_ENV === 'development')
+  const secrets = new AccountSecrets(vault)
+  const authorization = lazyPromise(async () => {
+    const { AccountAuthorization } = await import('../mcp/account-authorization.ts')
+    return new AccountAuthorization({ network, secrets, vault, log, baseUrl, siteName: env.SITE_NAME ?? env.BRAND })
+  })
+  const tokens = new AccountTokens({ sql, secrets, authorization, baseUrl })
+  return { tokens, authorization, close: () => network.close() }
 }
 
 /** Creates the readers of the files that configure models and limits; each call reads the file again. */

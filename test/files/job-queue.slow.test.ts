@@ -27,11 +27,12 @@ async function replica(url: string, run: JobHandlers['extract-text']['run'] = as
       giveUp: async ({ attachmentId }) => givenUp.push(attachmentId),
     },
     'export-person': { run: async () => {}, giveUp: async () => {} },
+    'revoke-accounts': { run: async () => {}, giveUp: async () => {} },
   }
   return {
     done,
     givenUp,
-    work: () => queue.work(handlers, { 'extract-text': 2, 'export-person': 1 }),
+    work: () => queue.work(handlers, { 'extract-text': 2, 'export-person': 1, 'revoke-accounts': 1 }),
     enqueue: (ids: readonly number[], end: () => void = () => {}) =>
       database.em.fork().transactional(async (em) => {
         for (const attachmentId of ids) await queue.enqueue(em, 'extract-text', { input: { attachmentId } })

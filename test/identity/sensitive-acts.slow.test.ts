@@ -11,7 +11,16 @@ const sensitiveMembers: Record<string, string[]> = {
   users: ['role', 'disabled'],
   'ai-providers': ['apiUrl', 'apiKey', 'servers', 'groups'],
   'ai-models': ['groups'],
-  'mcp-servers': ['url', 'apiKey', 'additionalConfig'],
+  'mcp-servers': [
+    'url',
+    'apiKey',
+    'additionalConfig',
+    'account',
+    'oauthClientId',
+    'oauthClientSecret',
+    'oauthScopes',
+    'oauthIssuer',
+  ],
   'ext-apps': ['publicKey'],
 }
 
@@ -66,6 +75,11 @@ const changes: Record<string, Record<string, (n: number) => unknown>> = {
     timeouts: (n) => ({ connect: 1000 + n }),
     apiKey: (n) => `key-${n}`,
     additionalConfig: (n) => ({ headers: { 'x-key': `key-${n}` } }),
+    account: (n) => ['shared', 'person'][n % 2],
+    oauthClientId: (n) => `client-${n}`,
+    oauthClientSecret: (n) => `secret-${n}`,
+    oauthScopes: (n) => [`scope-${n}`],
+    oauthIssuer: (n) => `https://sign-in.example/${n}`,
   },
   'ai-tools': { active: () => false, mappedCapabilityKey: (n) => `capability-${n}` },
   'system-models': {

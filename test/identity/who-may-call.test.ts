@@ -57,6 +57,7 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
   { open: 'anyone', to: 'configs.list configs.get configs.public health.check health.ready' },
   { open: 'anyone', to: 'announcements.latestPolicy pages.visit sessions.current translationLabels.get' },
   { open: 'anyone', to: 'oauth.token oauth.register oauth.revoke' },
+  { open: 'anyone', to: 'toolAccounts.clientDocument' },
   { open: 'anyone in a browser', to: 'sessions.login sessions.beginLogin sessions.finishLogin sessions.logout' },
   { open: 'anyone in a browser', to: 'accountInvitations.open accountInvitations.accept' },
   { open: 'anyone in a browser', to: 'language.change appearance.change' },
@@ -67,6 +68,10 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
   { open: 'a user in a browser', to: 'keychain.form keychain.rewrap keychain.changePasskey' },
   { open: 'a user in a browser', to: 'password.state password.change ownAccount.removal ownAccount.remove' },
   { open: 'a user in a browser', to: 'personExports.current personExports.request personExports.download' },
+  {
+    open: 'a user in a browser',
+    to: 'toolAccounts.list toolAccounts.connect toolAccounts.finish toolAccounts.disconnect',
+  },
   { open: 'a user in a browser', to: 'tokens.create tokens.list tokens.revoke' },
   { open: 'a user in a browser', to: 'oauth.request oauth.agree oauth.decline oauth.grants oauth.endGrant' },
   {
@@ -178,7 +183,7 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
   },
   {
     open: 'an administrator in a browser',
-    to: 'mcp.servers mcp.tools models.explain models.list models.origins models.unresolved prices.check announcements.list announcements.receipts announcements.texts extApps.overview extApps.show',
+    to: 'mcp.accounts mcp.servers mcp.tools models.explain models.list models.origins models.unresolved prices.check announcements.list announcements.receipts announcements.texts extApps.overview extApps.show',
   },
   {
     open: 'an administrator in a browser',
@@ -207,7 +212,7 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
   },
   { open: 'the host', to: 'audit.export audit.upkeep changeLog.restored extApps.sync conversations.deleteDiscarded' },
   { open: 'the host', to: 'rooms.endLostAnswers rooms.deleteOldDisclosures roomMembers.deleteExpiredInvitations' },
-  { open: 'the host', to: 'backups.create backups.verify' },
+  { open: 'the host', to: 'backups.create backups.verify toolAccounts.revoke' },
   {
     open: 'the host',
     to: 'personExports.requestFor personExports.write personExports.make personExports.giveUp personExports.deleteExpired',

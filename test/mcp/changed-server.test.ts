@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import { toModelResult } from '../../routers/ports/ai/model-result.ts'
 import type { ToolServer } from '../../routers/ports/ai/tool-servers.ts'
+import { AccountSecrets } from '../../server/mcp/account-secrets.ts'
+import { AccountTokens } from '../../server/mcp/account-tokens.ts'
 import { ConnectedToolServers } from '../../server/mcp/tool-servers.ts'
 import { createVault } from '../../server/stores/vault.ts'
 import { startToolServer } from '../kit/mcp/tool-server.ts'
@@ -12,8 +14,15 @@ test('a call that runs while its server is changed gets its result', async () =>
     if (rpc.method === 'tools/call' && rpc.params?.name === 'slow') await released.promise
     return false
   }
+  const vault = createVault('a key of thirty-two characters, or more')
   const toolServers = new ConnectedToolServers({
-    vault: createVault('a key of thirty-two characters, or more'),
+    vault,
+    accounts: new AccountTokens({
+      sql: async () => [],
+      secrets: new AccountSecrets(vault),
+      authorization: () => Promise.reject(new Error('this server needs no accounts')),
+      baseUrl: 'http://127.0.0.1',
+    }),
     readConfig: async () => [],
     path: undefined,
     timeout: 60_000,
@@ -27,6 +36,7 @@ test('a call that runs while its server is changed gets its result', async () =>
     requireApproval: 'never',
     groups: [],
     gateway: true,
+    account: 'shared',
     protocolVersion: null,
     timeouts: {},
     apiKey: null,
@@ -39,9 +49,9 @@ test('a call that runs while its server is changed gets its result', async () =>
   const running = call('slow')
   await expect.poll(() => server.seen.filter(({ method }) => method === 'tools/call')).toHaveLength(1)
 
-  expect(await call('echo', { timeouts: { read: 50_000 } })).toBe('done')
+  expect(await call('echo', { timeouts: { read: 50_000 } })).toMatchObject({ content: [{ text: 'done' }] })
   released.resolve()
 
-  expect(await running).toBe('done')
+  expect(await running).toMatchObject({ content: [{ text: 'done' }] })
   await toolServers.close()
 })

@@ -1,7 +1,7 @@
 import type { ToolOutcomeWord, ToolSurface } from '../../../entities/ai/tool-use.ts'
 import { createTimeLimit, runUntilAborted } from '../../core/timeout.ts'
 import { describeInvalidInput, toResultText } from '../../ports/ai/tool-calls.ts'
-import { type ServedResult, ToolFailure, ToolServerError } from '../../ports/ai/tool-servers.ts'
+import { AccountNeeded, type ServedResult, ToolFailure, ToolServerError } from '../../ports/ai/tool-servers.ts'
 import type { FunctionTool } from '../../ports/ai/tools.ts'
 import type { ApprovableCall } from '../approvals/approvals.ts'
 import type { ChatContext } from '../chat-context.ts'
@@ -164,5 +164,6 @@ function reportFailure(
   const isKnown = error instanceof ToolServerError || error instanceof ToolError
   const kind = error instanceof Error ? error.name : typeof error
   log.warn({ requestId, tool, surface, reason: isKnown ? error.message : kind }, 'a tool failed')
+  if (error instanceof AccountNeeded) return error.message
   return isKnown ? `The tool${'server' in target ? ' server' : ''} failed: ${error.message}.` : 'The tool failed.'
 }

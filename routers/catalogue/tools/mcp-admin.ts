@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { listServerTools, lockTool } from '../../../entities/catalogue/ai-tool.sql.ts'
 import { AiTool } from '../../../entities/catalogue/ai-tool.ts'
+import { listAccountServers } from '../../../entities/catalogue/mcp-connection.sql.ts'
 import { listServers, listToolServers, type ServerSummary } from '../../../entities/catalogue/mcp-server.sql.ts'
 import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
@@ -8,6 +9,7 @@ import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import { about, adminSession, router, sensitiveAdmin } from '../../core/trpc.ts'
 import { toModelResult } from '../../ports/ai/model-result.ts'
+import { type ClientKind, ToolAccountError } from '../../ports/ai/tool-accounts.ts'
 import { ToolServerError } from '../../ports/ai/tool-servers.ts'
 import { checkServers, syncToolServers } from './tool-discovery.ts'
 
@@ -32,6 +34,13 @@ export const mcpRouter = router({
     })),
   ),
 
+  accounts: adminSession
+    .meta({
+      ...about('Find how people connect their accounts at each tool server; registers nothing.'),
+      waitsOutside: true,
+    })
+    .query(({ ctx }) => findAccountServers(ctx)),
+
   tools: adminSession.query(({ ctx }) => ctx.services.sql(listServerTools)),
 
   approve: sensitiveAdmin
@@ -49,6 +58,31 @@ export const mcpRouter = router({
 function hideSecrets(url: string, { transport }: Pick<ServerSummary, 'transport'>): string {
   const parsed = transport === 'stdio' ? null : URL.parse(url)
   return parsed ? `${parsed.origin}${parsed.pathname}` : (url.split(' ')[0] ?? '')
+}
+
+interface AccountServerReport {
+  server: string
+  /** The authorization server; null if it was not found. */
+  issuer: string | null
+  /** How this service is known there. */
+  client: ClientKind | null
+  scopes: readonly string[]
+  /** Reason in our words why nobody can connect an account. */
+  reason: string | null
+}
+
+/** Asks the servers one after the other, as each is asked several times. */
+async function findAccountServers({ services, signal }: Context): Promise<AccountServerReport[]> {
+  const accounts = await services.ai.toolAccounts()
+  const reports: AccountServerReport[] = []
+  for (const server of await services.sql(listAccountServers, [null, null])) {
+    const found = await accounts.discover(server, signal()).catch((error: unknown) => {
+      if (error instanceof ToolAccountError) return { issuer: null, client: null, scopes: [], reason: error.message }
+      throw error
+    })
+    reports.push({ reason: null, server: server.label, ...found })
+  }
+  return reports
 }
 
 /** Approves a tool under a row lock, which serializes it with a synchronisation that rewrites the tool. */

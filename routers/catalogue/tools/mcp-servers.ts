@@ -1,16 +1,24 @@
 import { z } from 'zod'
 import { AiTool } from '../../../entities/catalogue/ai-tool.ts'
-import { McpServer, mcpTransports, serverApprovals, visibleServers } from '../../../entities/catalogue/mcp-server.ts'
+import {
+  McpServer,
+  mcpTransports,
+  serverAccounts,
+  serverApprovals,
+  visibleServers,
+} from '../../../entities/catalogue/mcp-server.ts'
 import { availabilities } from '../../../entities/sql/columns.ts'
+import type { Issue } from '../../core/problems.ts'
 import { router } from '../../core/trpc.ts'
 import { timeLimitMs } from '../../ports/duration.ts'
-import { SERVER_CONFIG, SERVER_KEY } from '../../ports/vault.ts'
+import { SERVER_CLIENT_SECRET, SERVER_CONFIG, SERVER_KEY } from '../../ports/vault.ts'
 import { secureAddress } from '../../ports/web-address.ts'
 import { attribute, cataloguePage, defineResource, many, sortedTimestamps } from '../../resource/declare.ts'
 import { defineReads } from '../../verbs/read.ts'
 import { defineWrites, type WrittenRow } from '../../verbs/write.ts'
 import { groupList, text } from '../schemas.ts'
 import { createSecretCheck, secret, secretText } from '../secrets.ts'
+import { endConnectionsOfServers, endUnfitConnections } from './end-connections.ts'
 
 // Unique columns are indexed, and index entries have a maximum size.
 const url = text(2048)
@@ -26,6 +34,22 @@ const approval = z
 const timeouts = z
   .strictObject({ connect: timeLimitMs.optional(), read: timeLimitMs.optional(), sseIdle: timeLimitMs.optional() })
   .describe('The time limits in milliseconds, at most a day each.')
+const account = z
+  .enum(serverAccounts)
+  .describe(
+    "The account with which the server is called: none, the shared key, or each person's own, which they connect in their settings.",
+  )
+const clientId = text(2048).describe(
+  'The id of this service at the authorization server. If absent, it is found or registered.',
+)
+const scopes = z
+  .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/, 'must be a scope without spaces and quotes'))
+  .max(100)
+  .describe('The scopes that people are asked for. If absent, the server names them.')
+const issuer = z
+  .string()
+  .max(2048)
+  .describe('The authorization server, which may then be private. If absent, the tool server names it.')
 const config = z.record(z.string().max(80), z.json()).nullable()
 
 export const mcpServers = defineResource({
@@ -74,6 +98,21 @@ export const mcpServers = defineResource({
       config,
       'Headers, arguments and other options of the server. Nobody gets them back: stars stand for them.',
     ),
+    account: attribute(account, { write: true, default: 'shared', sensitive: true, only: 'admin' }),
+    oauthClientId: attribute(clientId.nullable(), { write: true, default: null, sensitive: true, only: 'admin' }),
+    oauthClientSecret: secret(
+      SERVER_CLIENT_SECRET,
+      secretText,
+      'The secret of this service at the authorization server. Nobody gets it back: stars stand for it.',
+    ),
+    oauthScopes: attribute(scopes.nullable(), { write: true, default: null, sensitive: true, only: 'admin' }),
+    oauthIssuer: attribute(issuer.nullable(), {
+      write: true,
+      default: null,
+      sensitive: true,
+      only: 'admin',
+      input: secureAddress.nullable(),
+    }),
     ...sortedTimestamps,
   },
   relations: { tools: many('ai-tools') },
@@ -91,13 +130,28 @@ async function recordToolChanges({ em, changes, row }: Omit<WrittenRow, 'input'>
   for (const { id } of tools) changes.add(['all'], 'updated', 'ai-tools', id)
 }
 
+/** People connect their accounts only where calls go over HTTP. */
+const findAccountIssues = ({ account, transport }: Record<string, unknown>): Issue[] =>
+  account === 'person' && transport === 'stdio'
+    ? [{ path: ['account'], message: 'must not be person, as programs have no accounts' }]
+    : []
+
+const checkSecrets = createSecretCheck(mcpServers, (row) => ({
+  url: getServerAddress(row),
+  oauthIssuer: row['oauthIssuer'] as string | null,
+}))
+
 export const mcpServersRouter = router({
   ...defineReads(mcpServers),
   ...defineWrites(mcpServers, {
-    validate: createSecretCheck(mcpServers, (row) => ({ url: getServerAddress(row) })),
-    beforeDelete: recordToolChanges,
-    afterFlush: async (written) => {
+    validate: (row, change) => [...checkSecrets(row, change), ...findAccountIssues(row)],
+    async afterFlush(written, ctx) {
+      await endUnfitConnections(written.em, ctx.services.process.jobQueue, written.row.id)
       if ('groups' in written.input) await recordToolChanges(written)
+    },
+    async beforeDelete(doomed, ctx) {
+      await endConnectionsOfServers(doomed.em, ctx.services.process.jobQueue, [doomed.row.id])
+      await recordToolChanges(doomed)
     },
   }),
 })

@@ -3,21 +3,28 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import { McpServer } from '../../../entities/catalogue/mcp-server.ts'
 import type { Services } from '../../core/services.ts'
 import type { ServerConfig } from '../../ports/ai/mcp-server-config.ts'
-import { SERVER_CONFIG, SERVER_KEY, type Vault } from '../../ports/vault.ts'
+import { SERVER_CLIENT_SECRET, SERVER_CONFIG, SERVER_KEY, type Vault } from '../../ports/vault.ts'
 import { findOtherOrigins, hashSecret, openSecret } from '../secrets.ts'
 import { keepIfEqual, mergeUntouched, toJson, toPlainJson } from '../sync-merge.ts'
+import { endConnectionsOfServers, endUnfitConnections } from './end-connections.ts'
 import { getServerAddress } from './mcp-servers.ts'
 
 /** Writes the tool servers of the file. Servers that left the file are deleted with their tools. */
 export async function syncServers(
   em: EntityManager,
-  services: Pick<Services, 'vault' | 'log'>,
+  services: Pick<Services, 'vault' | 'log' | 'process'>,
   configs: readonly ServerConfig[],
 ): Promise<void> {
   const rows = await em.find(McpServer, {}, { populate: ['tools'] })
   const rowsByConfig = matchRows(rows, configs)
   const matches = new Set(rowsByConfig.values())
   const removedRows = rows.filter((row) => row.synced && !matches.has(row))
+  const { jobQueue } = services.process
+  await endConnectionsOfServers(
+    em,
+    jobQueue,
+    removedRows.map(({ id }) => id),
+  )
   for (const row of removedRows) em.remove([...row.tools.getItems(), row])
   // Flush now, so that their addresses are free.
   await em.flush()
@@ -28,6 +35,7 @@ export async function syncServers(
     writeServer(em, services, config, { row, isTaken })
     await em.flush()
   }
+  await endUnfitConnections(em, jobQueue, null)
 }
 
 /**
@@ -51,8 +59,12 @@ function matchRows(rows: readonly McpServer[], configs: readonly ServerConfig[])
   return matches
 }
 
-const purposes = { apiKey: SERVER_KEY, additionalConfig: SERVER_CONFIG }
-const secretNames = ['apiKey', 'additionalConfig'] as const
+const purposes = {
+  apiKey: SERVER_KEY,
+  additionalConfig: SERVER_CONFIG,
+  oauthClientSecret: SERVER_CLIENT_SECRET,
+}
+const secretNames = ['apiKey', 'additionalConfig', 'oauthClientSecret'] as const
 type SecretName = (typeof secretNames)[number]
 
 interface MatchedRow {
@@ -102,12 +114,18 @@ const toFileValues = (config: ServerConfig) => ({
   transport: config.transport,
   apiKey: hashSecret(readSecrets(config).apiKey),
   additionalConfig: hashSecret(readSecrets(config).additionalConfig),
+  account: config.account,
+  oauthClientId: config.oauth.clientId ?? null,
+  oauthClientSecret: hashSecret(readSecrets(config).oauthClientSecret),
+  oauthScopes: config.oauth.scopes ?? null,
+  oauthIssuer: config.oauth.issuer ?? null,
 })
 type FileValues = ReturnType<typeof toFileValues>
 
-const readSecrets = ({ apiKey, headers }: ServerConfig): Record<SecretName, string | undefined> => ({
+const readSecrets = ({ apiKey, headers, oauth }: ServerConfig): Record<SecretName, string | undefined> => ({
   apiKey,
   additionalConfig: Object.keys(headers).length > 0 ? JSON.stringify({ headers }) : undefined,
+  oauthClientSecret: oauth.clientSecret,
 })
 
 interface CurrentValues {
@@ -147,18 +165,23 @@ function findChange(
   const values: Partial<FileValues> = Object.fromEntries(writable)
   const isMixed = mixesSecretAndAddress(fileValues, current, values) || (isTaken && values.url !== undefined)
   if (!isMixed) return { values, isMixed }
-  const { url: _url, transport: _transport, apiKey: _apiKey, additionalConfig: _config, ...safeValues } = values
-  return { values: safeValues, isMixed }
+  const safeValues = Object.entries(values).filter(([name]) => !boundNames.has(name))
+  return { values: Object.fromEntries(safeValues) as Partial<FileValues>, isMixed }
 }
+
+/** The address, and what is sent to it. */
+const boundNames: ReadonlySet<string> = new Set(['url', 'transport', 'oauthIssuer', ...secretNames])
 
 /** True if a secret of the file would be sent to an address of an administrator, or the other way round. */
 function mixesSecretAndAddress(fileValues: FileValues, current: FileValues, values: Partial<FileValues>): boolean {
-  const resulting = { url: getServerAddress({ ...current, ...values }) }
+  const resulting = getAddresses({ ...current, ...values })
   return secretNames.some((name) => {
     const secretOwner = values[name] === undefined ? current : fileValues
-    return secretOwner[name] && findOtherOrigins({ url: getServerAddress(secretOwner) }, resulting).length > 0
+    return secretOwner[name] && findOtherOrigins(getAddresses(secretOwner), resulting).length > 0
   })
 }
+
+const getAddresses = (values: FileValues) => ({ url: getServerAddress(values), oauthIssuer: values.oauthIssuer })
 
 /** Seals only the secrets that are written, because sealing is not deterministic. */
 function sealSecrets(

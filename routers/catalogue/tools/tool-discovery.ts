@@ -6,11 +6,12 @@ import { AiTool, type ToolDefinition } from '../../../entities/catalogue/ai-tool
 import { type CallableServerRow, listToolServers } from '../../../entities/catalogue/mcp-server.sql.ts'
 import { McpServer } from '../../../entities/catalogue/mcp-server.ts'
 import { acquireLock, locks } from '../../../entities/sql/locks.ts'
+import type { Caller } from '../../core/caller.ts'
 import type { ChangeTransaction } from '../../core/change-recorder.ts'
 import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { runStatement } from '../../core/run-statement.ts'
-import { type ListedTool, type ToolListing, ToolServerError } from '../../ports/ai/tool-servers.ts'
+import { AccountNeeded, type ListedTool, type ToolListing, ToolServerError } from '../../ports/ai/tool-servers.ts'
 import { syncModels } from '../sync.ts'
 import { chooseToolName } from './tool-names.ts'
 
@@ -31,6 +32,8 @@ interface ServerAnswer {
   server: CallableServerRow
   offer?: ToolListing
   reason?: string
+  /** True if the server answers, but lists its tools only with an account. */
+  needsAccount?: true
 }
 
 /** Maximum number of servers that are asked concurrently. */
@@ -80,10 +83,14 @@ const writeAnswers = (
     return reports
   })
 
-async function askServer({ services, signal }: Context, server: CallableServerRow): Promise<ServerAnswer> {
+/** Lists of servers with own accounts are those of the administrator who asks for them. */
+const findPerson = (caller: Caller) => (caller.type === 'user' ? caller.person.id : undefined)
+
+async function askServer({ services, signal, caller }: Context, server: CallableServerRow): Promise<ServerAnswer> {
   try {
-    return { server, offer: await services.ai.toolServers.listTools(server, signal()) }
+    return { server, offer: await services.ai.toolServers.listTools(server, signal(), findPerson(caller)) }
   } catch (error) {
+    if (error instanceof AccountNeeded) return { server, reason: error.message, needsAccount: true }
     const reason = error instanceof ToolServerError ? error.message : 'it cannot be asked'
     services.log.warn(
       { server: server.id, reason, kind: (error as Error).name },
@@ -95,7 +102,7 @@ async function askServer({ services, signal }: Context, server: CallableServerRo
 
 async function writeAnswer(
   transaction: ChangeTransaction,
-  { server, offer, reason }: ServerAnswer,
+  { server, offer, reason, needsAccount }: ServerAnswer,
   withTools: boolean,
 ): Promise<ServerReport[]> {
   const { em } = transaction
@@ -104,7 +111,7 @@ async function writeAnswer(
   const row = await em.findOne(McpServer, { id: server.id }, { populate: ['tools'] })
   // The server was deleted, or got another address, while it was asked.
   if (!row || row.url !== server.url) return []
-  const status = offer ? 'online' : 'offline'
+  const status = offer || needsAccount ? 'online' : 'offline'
   const { version, protocolVersion } = offer ?? row
   writeStatus(transaction, row, { status, version, protocolVersion })
   const report = { server: row.serverLabel, status, reason: reason ?? null } as const

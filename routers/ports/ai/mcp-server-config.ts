@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { mcpTransports, serverApprovals } from '../../../entities/catalogue/mcp-server.ts'
+import { mcpTransports, serverAccounts, serverApprovals } from '../../../entities/catalogue/mcp-server.ts'
 import { timeLimit } from '../duration.ts'
 import { secureAddress } from '../web-address.ts'
 import { allowedGroups } from './allowed-groups.ts'
@@ -11,6 +11,17 @@ const times = z.strictObject({
   connect: timeLimit.optional(),
   read: timeLimit.optional(),
   sseIdle: timeLimit.optional(),
+})
+
+/** How this service is a client of the authorization server; what is absent is found. */
+const oauth = z.strictObject({
+  clientId: z.string().min(1).max(2048).optional(),
+  clientSecret: z.string().min(1).max(4096).optional(),
+  scopes: z
+    .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/))
+    .max(100)
+    .optional(),
+  issuer: secureAddress.optional(),
 })
 
 /** A server that speaks HTTP, or a program of this host. */
@@ -26,6 +37,8 @@ const anyServer = z.strictObject({
   transport: z.enum(mcpTransports).default('http'),
   url: secureAddress.optional(),
   apiKey: z.string().min(1).optional(),
+  account: z.enum(serverAccounts).default('shared'),
+  oauth: oauth.default({}),
   headers: z.record(z.string().max(80), z.string().max(4096)).default({}),
   command: z.string().min(1).max(1024).optional(),
   args: z.array(z.string().max(1024)).max(100).default([]),
@@ -33,7 +46,18 @@ const anyServer = z.strictObject({
 })
 
 export const mcpServer = anyServer.transform(({ transport, url, command, args, env, ...server }, ctx) => {
-  if (transport === 'stdio' && command !== undefined && url === undefined && server.apiKey === undefined) {
+  const isPersonal = server.account === 'person'
+  if (!isPersonal && Object.keys(server.oauth).length > 0) {
+    ctx.addIssue({ code: 'custom', path: ['oauth'], message: 'needs the account person' })
+    return z.NEVER
+  }
+  if (
+    transport === 'stdio' &&
+    command !== undefined &&
+    url === undefined &&
+    server.apiKey === undefined &&
+    !isPersonal
+  ) {
     const commandLine = [command, ...args].join(' ').slice(0, MAX_COMMAND)
     return { ...server, transport, url: commandLine, program: { command, args, env } }
   }

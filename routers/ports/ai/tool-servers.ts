@@ -41,9 +41,15 @@ export interface ServedResult {
 
 /** MCP servers. Their responses have size limits; errors are reported in our words, without theirs. */
 export interface ToolServers {
-  /** Throws `ToolServerError`. */
-  listTools(server: ToolServer, signal?: AbortSignal): Promise<ToolListing>
-  /** Throws `ToolServerError`; an abort is reported to the server. */
+  /**
+   * Lists the tools with the account of the person, if people have their own there. Throws `ToolServerError`, and
+   * `AccountNeeded` if the server lists nothing without an account.
+   */
+  listTools(server: ToolServer, signal?: AbortSignal, person?: number): Promise<ToolListing>
+  /**
+   * Throws `ToolServerError`, and `AccountNeeded` if the person has no account of their own there; an abort is reported
+   * to the server.
+   */
   call(server: ToolServer, call: ToolServerCall, signal: AbortSignal): Promise<ServedResult>
 }
 
@@ -58,4 +64,20 @@ export class ToolFailure {
 
 export class ToolServerError extends Error {
   override name = 'ToolServerError'
+}
+
+/** The person has no account of their own at the server, or it has ended. No other is used in its place. */
+export class AccountNeeded extends ToolServerError {
+  override name = 'AccountNeeded'
+  /** The page on which whoever opens it connects their own account. It contains no secret and gives no right. */
+  readonly address: string
+  /** True if an account was connected before. */
+  readonly isExpired: boolean
+
+  constructor(server: string, address: string, isExpired: boolean) {
+    const [state, verb] = isExpired ? ['it has ended there', 'Connect it again'] : ['none is connected', 'Connect it']
+    super(`This needs your own account at ${server}, and ${state}. ${verb} at ${address}, then ask again.`)
+    this.address = address
+    this.isExpired = isExpired
+  }
 }

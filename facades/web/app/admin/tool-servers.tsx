@@ -2,7 +2,7 @@ import { api } from '../shared/api/client.ts'
 import { t } from '../shared/text/labels.ts'
 import { Button } from '../shared/ui/button.tsx'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
-import { Table } from '../shared/ui/table.tsx'
+import { CellText, Table } from '../shared/ui/table.tsx'
 import { Toolbar } from '../shared/ui/toolbar.tsx'
 import { runMutation, useCall, useRecords } from './admin-queries.ts'
 import { findChoice, useFilters } from './filters.ts'
@@ -37,6 +37,7 @@ function ServerTable({ servers }: { servers: readonly Server[] }) {
         t('app.field.groups'),
         t('app.admin.state'),
         t('app.admin.access'),
+        t('app.field.account'),
       ]}
       rows={servers.map((server) => ({
         key: String(server.id),
@@ -47,6 +48,7 @@ function ServerTable({ servers }: { servers: readonly Server[] }) {
           server.groups.join(', ') || t('app.admin.everybody'),
           <ServerState key="state" status={String(server.status)} />,
           <EditServerAccess key="access" server={server} />,
+          <ServerAccount key="account" server={server} />,
         ],
       }))}
     />
@@ -103,6 +105,36 @@ const EditServerAccess = ({ server }: { server: Server }) => (
     form={serverAccess}
     save={(change) => api.mcpServers.update.mutate({ id: String(server.id), ...change })}
   />
+)
+
+const accountLabels = {
+  none: 'app.field.account.none',
+  shared: 'app.field.account.shared',
+  person: 'app.field.account.person',
+} as const
+
+const serverAccount = defineForm('mcpServers.update', [
+  'account',
+  'oauthClientId',
+  'oauthClientSecret',
+  'oauthScopes',
+  'oauthIssuer',
+])
+
+/** Shows with which account the server is called, and edits it. */
+const ServerAccount = ({ server }: { server: Server }) => (
+  <CellText
+    note={server.account === 'person' && t('app.admin.accountsConnected', { count: String(server.connections) })}
+  >
+    <FormButton
+      label={t(accountLabels[server.account as keyof typeof accountLabels])}
+      title={t('app.admin.accountOf', { name: server.label })}
+      text={t('app.admin.accountText')}
+      record={server}
+      form={serverAccount}
+      save={(change) => api.mcpServers.update.mutate({ id: String(server.id), ...change })}
+    />
+  </CellText>
 )
 
 const newServer = defineWholeForm('mcpServers.create', { first: ['serverLabel', 'url', 'apiKey'] })

@@ -1,6 +1,7 @@
 import { type ReactNode, useRef } from 'react'
 import { t } from '../shared/text/labels.ts'
 import { Outcome, useAction } from '../shared/ui/action-form.tsx'
+import { Button } from '../shared/ui/button.tsx'
 import { type Confirmation, ConfirmButton } from '../shared/ui/confirm-button.tsx'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import styles from './item-list.module.css'
@@ -10,8 +11,10 @@ interface Item {
   key: string | number
   name: string
   details: readonly string[]
+  /** An action beside the removal; returns a text about its result. */
+  action?: { text: string; run: () => Promise<string | undefined> } | undefined
   /** Removes the item; returns a text about the result. */
-  remove?: () => Promise<string | undefined>
+  remove?: (() => Promise<string | undefined>) | undefined
   /** The question that is asked first. */
   confirmation?: Confirmation
 }
@@ -47,7 +50,7 @@ export function ItemList({ title, intro, items, error, none, removeText = '', ch
       ) : (
         <ul className={styles.items} aria-label={title} aria-busy={items === undefined}>
           {items?.length === 0 && <li>{none}</li>}
-          {items?.map(({ key, name, details, remove, confirmation }) => (
+          {items?.map(({ key, name, details, action, remove, confirmation }) => (
             <li key={key}>
               <div>
                 <strong>{name}</strong>
@@ -55,6 +58,14 @@ export function ItemList({ title, intro, items, error, none, removeText = '', ch
                   <p key={detail}>{detail}</p>
                 ))}
               </div>
+              {action && (
+                <Button
+                  aria-label={t('app.settings.itemButton', { action: action.text, name })}
+                  onClick={() => run(action.run)}
+                >
+                  {action.text}
+                </Button>
+              )}
               {remove && (
                 <ConfirmButton
                   label={t('app.settings.itemButton', { action: removeText, name })}

@@ -6,6 +6,7 @@ export const settingsSections = [
   'tokens',
   'apps',
   'approvals',
+  'accounts',
   'usage',
   'data',
   'sessions',

@@ -6,6 +6,7 @@ import { Notice } from '../shared/ui/notice.tsx'
 import { Page } from '../shared/ui/page.tsx'
 import { PageHead, usePageTitle } from '../shared/ui/page-head.tsx'
 import { SectionLinks } from '../shared/ui/section-links.tsx'
+import { AccountSettings } from './account-settings.tsx'
 import { AppearanceSettings } from './appearance-settings.tsx'
 import { ApprovalSettings } from './approval-settings.tsx'
 import { ChatSettings } from './chat-settings.tsx'
@@ -32,6 +33,7 @@ const sections: Record<string, Section> = {
   tokens: { label: 'app.settings.tokens', Content: TokenSettings },
   apps: { label: 'app.settings.apps', Content: LinkedAppSettings },
   approvals: { label: 'app.settings.approvals', Content: ApprovalSettings },
+  accounts: { label: 'app.settings.accounts', Content: AccountSettings },
   usage: { label: 'app.settings.usage', Content: UsageSettings },
   data: { label: 'app.settings.data', Content: DataSettings },
   sessions: { label: 'app.settings.sessions', Content: SessionSettings },

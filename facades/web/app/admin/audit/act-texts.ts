@@ -51,6 +51,8 @@ const sentences: Readonly<Record<string, string>> = {
   'tokens.createFor': 'app.audit.createTokenFor',
   'tokens.revoke': 'app.audit.revokeToken',
   'tokens.revokeFor': 'app.audit.revokeTokenFor',
+  'toolAccounts.disconnect': 'app.audit.disconnectAccount',
+  'toolAccounts.finish': 'app.audit.connectAccount',
   'usage.close': 'app.audit.closeMonth',
   'users.delete': 'app.audit.removePerson',
 }
@@ -141,6 +143,7 @@ export const actGroups = [
       ['password.', 'app.audit.actsOnPasswords'],
       ['tokens.', 'app.admin.tokens'],
       ['extApps.', 'app.admin.apps'],
+      ['toolAccounts.', 'app.audit.actsOnAccounts'],
     ],
   ],
   [

@@ -1,0 +1,355 @@
+import * as oauth from 'openid-client'
+import { z } from 'zod'
+import type { EndedConnection } from '../../entities/catalogue/mcp-connection.sql.ts'
+import {
+  type AccountDiscovery,
+  type AccountServer,
+  type ClientKind,
+  type ConnectedAccount,
+  type PendingAccount,
+  type Revocation,
+  ToolAccountError,
+  type ToolAccounts,
+} from '../../routers/ports/ai/tool-accounts.ts'
+import { tryParseJson } from '../../routers/ports/ai/tool-calls.ts'
+import type { Log } from '../../routers/ports/log.ts'
+import { SERVER_CLIENT_SECRET, type Vault } from '../../routers/ports/vault.ts'
+import { discoverServer, type FoundServer, type ServerMetadata } from './account-discovery.ts'
+import type { AccountNetwork } from './account-network.ts'
+import {
+  type AccountClient,
+  type AccountSecrets,
+  accountTokens,
+  type FreshTokens,
+  RefreshRefused,
+  secretText,
+} from './account-secrets.ts'
+
+/** The only address to which authorization servers send people back. */
+const RETURN_PATH = '/settings/accounts/back'
+/** The address of the document that describes us. */
+const DOCUMENT_PATH = '/oauth/client.json'
+
+const TIMEOUT_SECONDS = 10
+/** The longest life of an access token that we believe, in seconds. */
+const MAX_LIFE = 366 * 24 * 60 * 60
+
+interface AuthorizationOptions {
+  network: AccountNetwork
+  secrets: AccountSecrets
+  vault: Vault
+  log: Log
+  baseUrl: string
+  /** The name of this service, which people see at the authorization server. */
+  siteName: string
+}
+
+/** Connects accounts at tool servers by OAuth 2.1: authorization code, PKCE, resource, refresh and revocation. */
+export class AccountAuthorization implements ToolAccounts {
+  readonly #options: AuthorizationOptions
+  readonly #returnUrl: string
+  readonly clientDocument: object | undefined
+
+  constructor(options: AuthorizationOptions) {
+    this.#options = options
+    this.#returnUrl = options.baseUrl + RETURN_PATH
+    this.clientDocument = isPublicAddress(options.baseUrl)
+      ? { client_id: options.baseUrl + DOCUMENT_PATH, ...this.#describeClient('none') }
+      : undefined
+  }
+
+  async discover(server: AccountServer, signal: AbortSignal): Promise<AccountDiscovery> {
+    const found = await discoverServer(this.#options.network, server, signal)
+    const client = this.#chooseClient(server, found)
+    return { issuer: found.metadata.issuer, scopes: listScopes(found), client }
+  }
+
+  async begin(server: AccountServer, earlier: string | undefined, signal: AbortSignal) {
+    const found = await discoverServer(this.#options.network, server, signal)
+    const scopes = listScopes(found)
+    const client = await this.#findClient({ server, found, earlier, scopes, signal })
+    const pending: PendingAccount = {
+      state: oauth.randomState(),
+      verifier: oauth.randomPKCECodeVerifier(),
+      url: server.url,
+      issuer: found.metadata.issuer,
+      scopes,
+      client: this.#options.secrets.sealClient(client),
+    }
+    const url = oauth.buildAuthorizationUrl(this.#configure(client), {
+      redirect_uri: this.#returnUrl,
+      state: pending.state,
+      code_challenge: await oauth.calculatePKCECodeChallenge(pending.verifier),
+      code_challenge_method: 'S256',
+      resource: client.resource,
+      ...(scopes.length > 0 && { scope: scopes.join(' ') }),
+      // Some servers give no refresh token to an account that has agreed before.
+      ...(scopes.includes(OFFLINE) && { prompt: 'consent' }),
+    })
+    return { url: url.href, pending }
+  }
+
+  async finish(query: string, pending: PendingAccount): Promise<ConnectedAccount> {
+    const client = this.#options.secrets.openClient(pending.client)
+    const config = this.#configure(client)
+    const returnUrl = new URL(this.#returnUrl)
+    returnUrl.search = query
+    const checks = { expectedState: pending.state, pkceCodeVerifier: pending.verifier }
+    const response = await oauth
+      .authorizationCodeGrant(config, returnUrl, checks, { resource: client.resource })
+      .catch((error: unknown) => throwRefusal(error))
+    const { expiresIn, ...tokens } = readTokens(response)
+    return {
+      url: pending.url,
+      issuer: pending.issuer,
+      client: pending.client,
+      tokens: this.#options.secrets.sealTokens(tokens),
+      scopes: (response.scope?.split(' ').filter(Boolean) ?? pending.scopes).slice(0, 100).map(shorten),
+      expiresIn,
+      account: findAccountName(response.claims()),
+    }
+  }
+
+  /** Gets new tokens. Throws `RefreshRefused` if the account has ended, and `ToolAccountError` for what may pass. */
+  async refresh(sealedClient: string, refreshToken: string, currentSecret: string | null): Promise<FreshTokens> {
+    const client = this.#withCurrentSecret(this.#options.secrets.openClient(sealedClient), currentSecret)
+    const response = await oauth
+      .refreshTokenGrant(this.#configure(client), refreshToken, { resource: client.resource })
+      .catch((error: unknown) => {
+        const code = readErrorCode(error)
+        this.#options.log.info(
+          { issuer: client.metadata.issuer, code },
+          'the tokens of a tool account were not renewed',
+        )
+        if (finalRefusals.has(code)) throw new RefreshRefused(code)
+        return throwRefusal(error)
+      })
+    return { refresh: refreshToken, ...readTokens(response) }
+  }
+
+  async revoke({ client: sealedClient, tokens: sealedTokens }: EndedConnection): Promise<Revocation> {
+    if (sealedTokens === null) return 'revoked'
+    try {
+      const client = this.#options.secrets.openClient(sealedClient)
+      const { access, refresh } = this.#options.secrets.openTokens(sealedTokens)
+      if (!client.metadata['revocation_endpoint']) return 'unsupported'
+      const config = this.#configure(client)
+      // A revoked refresh token ends the access tokens at most servers, but not at all of them.
+      if (refresh) await oauth.tokenRevocation(config, refresh, { token_type_hint: 'refresh_token' })
+      await oauth.tokenRevocation(config, access, { token_type_hint: 'access_token' })
+      return 'revoked'
+    } catch (error) {
+      this.#options.log.warn({ code: readErrorCode(error) }, 'the tokens of a tool account could not be revoked')
+      return 'failed'
+    }
+  }
+
+  /** The secret that an administrator has entered may have changed since the account was connected. */
+  #withCurrentSecret(client: AccountClient, sealed: string | null): AccountClient {
+    if (client.kind !== 'entered' || sealed === null) return client
+    return { ...client, clientSecret: this.#options.vault.open(sealed, SERVER_CLIENT_SECRET) }
+  }
+
+  #chooseClient({ clientId }: AccountServer, { metadata }: FoundServer): ClientKind {
+    if (clientId !== null) return 'entered'
+    if (metadata.client_id_metadata_document_supported && this.clientDocument) return 'document'
+    if (metadata.registration_endpoint) return 'registered'
+    throw new ToolAccountError(
+      'The authorization server',
+      'it registers no clients by itself, so an administrator must enter a client id',
+    )
+  }
+
+  async #findClient(options: ClientOptions): Promise<AccountClient> {
+    const { server, found, earlier } = options
+    const { metadata, resource, trusted } = found
+    const kind = this.#chooseClient(server, found)
+    const common = { kind, resource, trusted: [...trusted], metadata: selectAddresses(metadata) }
+    if (kind === 'entered') {
+      const secret = server.clientSecret
+      const clientSecret = secret === null ? undefined : this.#options.vault.open(secret, SERVER_CLIENT_SECRET)
+      const method = clientSecret === undefined ? 'none' : chooseMethod(metadata, false)
+      return { ...common, clientId: server.clientId ?? '', clientSecret, method }
+    }
+    if (kind === 'document') return { ...common, clientId: this.#options.baseUrl + DOCUMENT_PATH, method: 'none' }
+    const known = this.#findRegistration(earlier, metadata.issuer)
+    return { ...common, ...(known ?? (await this.#register(options))) }
+  }
+
+  /** An earlier registration at the same issuer is used again, so that servers don't collect them. */
+  #findRegistration(earlier: string | undefined, issuer: string) {
+    if (earlier === undefined) return undefined
+    try {
+      const { kind, clientId, clientSecret, method, metadata } = this.#options.secrets.openClient(earlier)
+      return kind === 'registered' && metadata.issuer === issuer ? { clientId, clientSecret, method } : undefined
+    } catch {
+      // A key that opened it is gone.
+      return undefined
+    }
+  }
+
+  async #register({ found: { metadata, trusted }, scopes, signal }: ClientOptions): Promise<Registration> {
+    const step = 'The registration'
+    const scope = scopes.length > 0 ? { scope: scopes.join(' ') } : {}
+    const { statusCode, text } = await this.#options.network.read(metadata.registration_endpoint ?? '', {
+      step,
+      trusted,
+      signal,
+      method: 'POST',
+      headers: { accept: 'application/json', 'content-type': 'application/json' },
+      body: JSON.stringify({ ...this.#describeClient(chooseMethod(metadata, true)), ...scope }),
+    })
+    if (statusCode !== 201 && statusCode !== 200)
+      throw new ToolAccountError(step, `it was refused with the status ${statusCode}`)
+    const { data } = registration.safeParse(tryParseJson(text))
+    if (!data) throw new ToolAccountError(step, 'its answer is not of the form that RFC 7591 describes')
+    const method = data.token_endpoint_auth_method ?? (data.client_secret === undefined ? 'none' : undefined)
+    return { clientId: data.client_id, clientSecret: data.client_secret, method }
+  }
+
+  #describeClient(method: string): object {
+    const { baseUrl, siteName } = this.#options
+    return {
+      client_name: siteName,
+      client_uri: baseUrl,
+      redirect_uris: [this.#returnUrl],
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: method,
+      application_type: 'web',
+    }
+  }
+
+  #configure({ metadata, clientId, clientSecret, method, trusted }: AccountClient): oauth.Configuration {
+    const auth = clientSecret === undefined || method === 'none' ? oauth.None() : createClientAuth(clientSecret, method)
+    const config = new oauth.Configuration(metadata as oauth.ServerMetadata, clientId, undefined, auth)
+    config.timeout = TIMEOUT_SECONDS
+    const { network } = this.#options
+    config[oauth.customFetch] = async (url, { method: verb, headers, body, signal }) => {
+      const {
+        statusCode,
+        headers: received,
+        text,
+      } = await network.read(url, {
+        step: 'The request of tokens',
+        trusted,
+        method: verb as 'POST',
+        headers,
+        body: body ? String(body) : null,
+        signal: signal ?? null,
+      })
+      return new Response(text === '' ? null : text, {
+        status: statusCode,
+        headers: received as Record<string, string>,
+      })
+    }
+    // Our own rules have decided which addresses need no encryption.
+    oauth.allowInsecureRequests(config)
+    return config
+  }
+}
+
+interface ClientOptions {
+  server: AccountServer
+  found: FoundServer
+  earlier: string | undefined
+  scopes: readonly string[]
+  signal: AbortSignal
+}
+
+type Registration = Pick<AccountClient, 'clientId' | 'clientSecret' | 'method'>
+
+const registration = z.object({
+  client_id: z.string().min(1).max(2048),
+  client_secret: secretText.optional(),
+  token_endpoint_auth_method: z.string().max(200).optional(),
+})
+
+const OFFLINE = 'offline_access'
+
+/** The scopes that the tool server asks for, and the one with which many servers give a refresh token. */
+function listScopes({ scopes, metadata }: FoundServer): readonly string[] {
+  const isOffered = metadata.scopes_supported?.includes(OFFLINE)
+  return isOffered && !scopes.includes(OFFLINE) ? [...scopes, OFFLINE] : scopes
+}
+
+/** The members that later requests need. */
+const selectAddresses = (metadata: ServerMetadata): AccountClient['metadata'] => ({
+  issuer: metadata.issuer,
+  authorization_endpoint: metadata.authorization_endpoint,
+  token_endpoint: metadata.token_endpoint,
+  revocation_endpoint: metadata.revocation_endpoint,
+  authorization_response_iss_parameter_supported: metadata.authorization_response_iss_parameter_supported,
+})
+
+/** Chooses how the secret is sent; a registration may also be without one. */
+function chooseMethod(
+  { token_endpoint_auth_methods_supported: supported }: ServerMetadata,
+  mayBeNone: boolean,
+): string {
+  const methods = ['client_secret_basic', 'client_secret_post', ...(mayBeNone ? ['none'] : [])]
+  return methods.find((method) => (supported ?? ['client_secret_basic']).includes(method)) ?? 'client_secret_basic'
+}
+
+const createClientAuth = (secret: string, method: string | undefined) =>
+  method === 'client_secret_post' ? oauth.ClientSecretPost(secret) : oauth.ClientSecretBasic(secret)
+
+type TokenResponse = Awaited<ReturnType<typeof oauth.refreshTokenGrant>>
+
+function readTokens({ access_token, refresh_token, expires_in, token_type }: TokenResponse): FreshTokens {
+  const { data } = accountTokens.safeParse({ access: access_token, refresh: refresh_token })
+  if (!data || token_type !== 'bearer') throw new ToolAccountError(REQUEST, 'its tokens cannot be used')
+  const isTold = typeof expires_in === 'number' && expires_in >= 0
+  return { ...data, expiresIn: isTold ? Math.min(Math.floor(expires_in), MAX_LIFE) : null }
+}
+
+/** The first of the names of an ID token that there is, for the person who has just agreed. */
+function findAccountName(claims: Record<string, unknown> | undefined): string | null {
+  const { preferred_username: username, email, name, sub } = claims ?? {}
+  const text = [email, username, name, sub].find((claim) => typeof claim === 'string' && claim.trim() !== '')
+  return text === undefined
+    ? null
+    : shorten(
+        String(text)
+          .replace(/[^\P{C}]/gu, '')
+          .toWellFormed()
+          .trim(),
+      )
+}
+
+const shorten = (text: string) => text.slice(0, 200)
+
+const REQUEST = 'The request of tokens'
+
+/** Refusals after which no repetition succeeds. */
+const finalRefusals = new Set(['invalid_grant', 'invalid_client', 'unauthorized_client'])
+
+function throwRefusal(error: unknown): never {
+  if (error instanceof ToolAccountError) throw error
+  if (error instanceof Error && error.cause instanceof ToolAccountError) throw error.cause
+  const code = readErrorCode(error)
+  if (error instanceof oauth.AuthorizationResponseError)
+    throw new ToolAccountError('The authorization server', `it refused with ${code}`, {
+      isDeclined: code === 'access_denied',
+    })
+  throw new ToolAccountError(REQUEST, `it was refused with ${code}`, { cause: error })
+}
+
+/** Returns the error code, since messages may quote a token. */
+function readErrorCode(error: unknown): string {
+  const challenge = error instanceof oauth.WWWAuthenticateChallengeError ? error.cause[0]?.parameters : undefined
+  const { error: word, code, name } = { ...(error as Partial<Record<'error' | 'code' | 'name', string>>), ...challenge }
+  return String(word ?? code ?? name)
+    .replace(/[^\w .-]/g, '')
+    .slice(0, 60)
+}
+
+/** Returns true if servers elsewhere can read a document there. */
+function isPublicAddress(address: string): boolean {
+  const { protocol, hostname } = new URL(address)
+  return (
+    protocol === 'https:' &&
+    /\.[a-z][a-z0-9-]+$/i.test(hostname) &&
+    !/\.(local|localhost|internal|test)$/i.test(hostname)
+  )
+}
