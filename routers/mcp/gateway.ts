@@ -50,7 +50,8 @@ const toOfferedTool = ({ name, title, description, inputSchema, outputSchema, an
     ...(title !== undefined && { title }),
     description,
     inputSchema: { type: 'object', ...withoutHeaders(inputSchema) },
-    ...(outputSchema && { outputSchema: { ...outputSchema, type: 'object' } }),
+    // Clients of earlier revisions take objects alone.
+    ...(outputSchema?.['type'] === 'object' && { outputSchema }),
     ...(annotations && { annotations }),
   }) satisfies OfferedTool
 

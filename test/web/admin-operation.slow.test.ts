@@ -307,6 +307,19 @@ describeWith('chromium')('operation in the administration', () => {
     await dialog.waitFor({ state: 'detached' })
     await expect.poll(() => page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
 
+    for (const table of ['Tool servers', 'Tools']) {
+      await page.getByRole('table', { name: table }).getByRole('button', { name: 'Who may use it' }).click()
+      await dialog.getByLabel('Groups').fill('staff, board')
+      if (table === 'Tool servers') await dialog.getByLabel('Open to programs').uncheck()
+      await expectFitting(page, `who-may-${table}`)
+      await dialog.getByRole('button', { name: 'Save' }).click()
+      await dialog.waitFor({ state: 'detached' })
+      await page.getByRole('table', { name: table }).getByText('staff, board').waitFor()
+    }
+    expect(
+      await svc.rows('select s.groups as server, s.gateway, t.groups as tool from mcp_servers s, ai_tools t'),
+    ).toEqual([{ server: ['staff', 'board'], gateway: false, tool: ['staff', 'board'] }])
+
     await showAdmin(page, 'models')
     await page.getByRole('link', { name: 'Demo (not an AI)' }).click()
     await page.getByRole('button', { name: 'Tools' }).click()
