@@ -182,8 +182,11 @@ const serverAccessCommand = (context: CommandContext) =>
     meta: { description: 'Set the groups that may call the tools of a server, and whether their own programs may.' },
     args: {
       name: { type: 'positional', description: 'The label of the server.', required: true },
-      groups: { type: 'string', description: 'All groups, separated by commas; everybody if empty. Kept if absent.' },
-      programs: { type: 'string', description: '`yes` or `no`. Kept if absent.' },
+      groups: {
+        type: 'string',
+        description: 'All groups, separated by commas; everybody if empty. They stay if absent.',
+      },
+      programs: { type: 'string', description: '`yes` or `no`. The present choice stays if absent.' },
       json,
     },
     async run({ args: { name, groups, programs } }) {

@@ -29,7 +29,7 @@ const url = text(2048)
 const approval = z
   .enum(serverApprovals)
   .describe(
-    'Whether the person who asks must approve each call. The call is refused if they cannot be asked. With `page`, programs that speak MCP cannot answer in their place.',
+    'The approval that each call needs of the person who asks. The call is refused if they cannot be asked. With `page`, programs that speak MCP cannot answer in their place.',
   )
 const timeouts = z
   .strictObject({ connect: timeLimitMs.optional(), read: timeLimitMs.optional(), sseIdle: timeLimitMs.optional() })
