@@ -1,4 +1,4 @@
-import { useEffect } from 'react'
+import { lazy, Suspense, useEffect } from 'react'
 import { type LimitRefusal, SvcError } from '../../../client/index.ts'
 import { describeError, getRequestId, isRateLimited, isTooLong } from '../shared/api/error-text.ts'
 import type { ChatModel } from '../shared/models/models.ts'
@@ -10,7 +10,6 @@ import styles from './answer-failure.module.css'
 import { useChatActions } from './chat-state.ts'
 import { listFittingModels } from './fitting-model.ts'
 import { refreshMessages } from './messages.ts'
-import { OverflowNotice } from './overflow-notice.tsx'
 import { findReason } from './unanswered.ts'
 
 interface AnswerFailureProps {
@@ -26,7 +25,12 @@ interface AnswerFailureProps {
 export function AnswerFailure(props: AnswerFailureProps) {
   const { error, parent, model, models } = props
   const { tryAgain } = useChatActions()
-  if (isTooLong(error)) return <OverflowNotice {...props} />
+  if (isTooLong(error))
+    return (
+      <Suspense>
+        <OverflowNotice {...props} />
+      </Suspense>
+    )
   const isForNow = isRateLimited(error)
   const requestId = isForNow ? undefined : getRequestId(error)
   const limit = error instanceof SvcError ? error.limit : undefined
@@ -49,6 +53,8 @@ export function AnswerFailure(props: AnswerFailureProps) {
     </Notice>
   )
 }
+
+const OverflowNotice = lazy(async () => ({ default: (await import('./overflow-notice.tsx')).OverflowNotice }))
 
 /** Milliseconds in which the service stores what a closing page has sent. */
 const CLOSING_MS = 2000

@@ -16,12 +16,11 @@ import { ArchiveNotice } from './archive-notice.tsx'
 import type { ChatOptionsProps } from './chat-options-dialog.tsx'
 import type { useChat } from './chat-state.ts'
 import { QuestionComposer } from './composer.tsx'
-import { ContextGauge } from './context-gauge.tsx'
 import { saveOptions, useConversation } from './conversations.ts'
 import { DeletedNotice } from './missing-chat.tsx'
 import { QueuedNotice } from './queued-notice.tsx'
 import { type QueuedContent, queuedQuestions } from './queued-questions.ts'
-import { useSummaryRun } from './summariser.ts'
+import { useSummaryRun } from './summary-runs.ts'
 import { isTemporary, useIsKeeping } from './temporary-chats.ts'
 import { TemporaryNotice } from './temporary-notice.tsx'
 import { turns } from './turn.ts'
@@ -72,6 +71,8 @@ export function ChatComposer({ slug, chat }: { slug: string; chat: ReturnType<ty
   )
 }
 
+const ContextGauge = lazy(async () => ({ default: (await import('./context-gauge.tsx')).ContextGauge }))
+
 interface ChatObstaclesProps {
   slug: string
   chat: ReturnType<typeof useChat>
@@ -81,11 +82,17 @@ interface ChatObstaclesProps {
 function ChatObstacles({ slug, chat, isAnswering }: ChatObstaclesProps) {
   const { query, models, modelsError, model, choose, preparation } = chat
   const preparationError = query.isLoadingError ? undefined : preparation.error
+  const summaryRun = useSummaryRun(slug)
+  const canShowGauge = summaryRun !== undefined || Boolean(model?.limits?.maxInputTokens)
   return (
     <>
       {isTemporary(slug) && <TemporaryNotice slug={slug} isAnswering={isAnswering} />}
       <ArchiveNotice slug={slug} />
-      <ContextGauge slug={slug} chat={chat} />
+      {canShowGauge && (
+        <Suspense>
+          <ContextGauge slug={slug} chat={chat} />
+        </Suspense>
+      )}
       <SendObstacles error={models ? preparationError : modelsError} models={models} model={model} choose={choose} />
     </>
   )

@@ -20,11 +20,11 @@ import {
 } from './chat-requests.ts'
 import { type OpenedMessage, readNumber } from './message-content.ts'
 import { flattenPages, readPathTo, useMessages } from './messages.ts'
-import { findOverflow, type Overflow } from './overflow.ts'
+import type { Overflow } from './overflow.ts'
 import { queuedQuestions, useQueueDraft, useQueuedQuestion, type WrittenQuestion } from './queued-questions.ts'
 import { hasWholeHistory, splitPath } from './sent-history.ts'
 import { readShownBranch, writeShownBranch } from './shown-branch.ts'
-import { changeSummary, summaryRuns } from './summariser.ts'
+import { summaryRuns } from './summary-runs.ts'
 import { estimateTokens, takeBeginning } from './token-estimate.ts'
 import { type Turn, turns, useTurn } from './turn.ts'
 
@@ -229,10 +229,14 @@ function createLengthActions(
       if (stored.isAnswerPending) requestAnswer(chat, stored.number)
       if (state().slug === chat.slug) state().showBranch(stored.number)
     },
-    changeSummary: (summary, change) => changeSummary(state(), summary, change),
+    async changeSummary(summary, change) {
+      const { changeSummary } = await import('./summariser.ts')
+      await changeSummary(state(), summary, change)
+    },
     async findOverflow(parent, modelId) {
       const { slug, key } = state()
-      const [path, instructions] = await Promise.all([
+      const [{ findOverflow }, path, instructions] = await Promise.all([
+        import('./overflow.ts'),
         readPathTo(key, slug, { parent, isEnough: hasWholeHistory }),
         readInstructions(key, slug),
       ])

@@ -7,8 +7,8 @@ import { Notice } from '../shared/ui/notice.tsx'
 import { type useChat, useChatActions } from './chat-state.ts'
 import { FULL_SHARE, measureContext, SHOWN_SHARE } from './context-size.ts'
 import { splitPath } from './sent-history.ts'
-import { summaryRuns, useSummaryRun } from './summariser.ts'
 import { planSummary } from './summary-plan.ts'
+import { summaryRuns, useSummaryRun } from './summary-runs.ts'
 import { estimateTokens } from './token-estimate.ts'
 
 interface ContextGaugeProps {
