@@ -109,7 +109,7 @@ function Chat({ slug }: { slug: string }) {
   useReadingEnd()
   const chat = useChat(slug)
   const { query, models, model, choose, turn, shown, actions, targetNumber } = chat
-  if (isNotFound(query.error) && !query.data) return <MissingChat />
+  if (useIsMissing(query)) return <MissingChat />
   return (
     <ActionsProvider value={actions}>
       <Page>
@@ -133,6 +133,14 @@ function Chat({ slug }: { slug: string }) {
       </Page>
     </ActionsProvider>
   )
+}
+
+/** Returns true for a chat that was not found, also while it is read again, which clears the error for a moment. */
+function useIsMissing({ data, error }: Pick<ReturnType<typeof useMessages>, 'data' | 'error'>): boolean {
+  const isMissing = useRef(false)
+  if (data) isMissing.current = false
+  else if (error) isMissing.current = isNotFound(error)
+  return isMissing.current
 }
 
 const getEarlier = (query: ReturnType<typeof useMessages>) => ({
