@@ -107,12 +107,12 @@ export async function startGateway(servers: readonly object[], settings: Record<
 }
 
 /** Reads the tools of all servers, and approves what waits. */
-async function syncAndApprove(svc: TestApp): Promise<void> {
+export async function syncAndApprove(svc: Pick<TestApp, 'host'>): Promise<void> {
   await svc.host.mcp.sync()
   for (const { name, hash, isApproved, active } of await svc.host.mcp.tools())
     if (!(isApproved && active)) await svc.host.mcp.approve({ name, hash })
 }
 
 /** Adds a person whose token may call tools. */
-export const addCaller = (svc: TestApp, more: Parameters<TestApp['user']>[0] = {}) =>
+export const addCaller = (svc: Pick<TestApp, 'user'>, more: Parameters<TestApp['user']>[0] = {}) =>
   svc.user({ abilities: ['mcp'], ...more })
