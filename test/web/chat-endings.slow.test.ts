@@ -29,6 +29,7 @@ describeWith('chromium')('a question without an answer', () => {
       { id: 'mock-1', label: 'Dear', pricing: price(1000), limits: { maxOutputTokens: 1000 } },
       { id: 'mock-2', label: 'Cheap', pricing: price(1), limits: { maxOutputTokens: 1000 } },
       { id: 'mock-3', label: 'Gift', pricing: price(0), limits: { maxOutputTokens: 1000 } },
+      { id: 'mock-4', label: 'Unpriced' },
     ]
     return writeConfig(upstream.url, { provider: { models, circuit: { failures: 1_000_000 } } })
   })
@@ -231,5 +232,22 @@ describeWith('chromium')('a question without an answer', () => {
 
     await expect.poll(() => article('Good day.').count()).toBe(2)
     expect(upstream.requests.at(-1)?.body.model).toBe('mock-2')
+  })
+
+  test('a model without a price is refused with the reason and a model that has one', async () => {
+    await using bert = await openChat(svc, 'bert')
+    const { page } = bert
+    await svc.host.limits.set({ name: 'House', for: 'user:bert', cap: 5, unit: 'EUR', per: 'month' })
+    await page.getByRole('combobox', { name: /^Model:/ }).click()
+    await page.getByRole('option', { name: /^Unpriced/ }).click()
+    await bert.sendQuestion('For free?')
+    const refusal = page.getByRole('alert').filter({ hasText: 'The limit “House” has €5.00 left.' })
+    await refusal.getByText('because the model has no price').waitFor()
+    expect(upstream.requests).toEqual([])
+
+    await refusal.getByRole('button', { name: /^Ask .+ instead$/ }).click()
+
+    await page.getByRole('article').filter({ hasText: 'Good day.' }).waitFor()
+    await bert.answered()
   })
 })

@@ -193,7 +193,7 @@ export const LimitsSection = defineSection({
       isSortable: true,
     }),
     column('target', { label: t('app.field.for'), cell: describeTarget, text: describeTarget, isSortable: true }),
-    column('cap', { cell: describeLimitCap, isNumber: false }),
+    column('cap', { cell: describeLimitCap, isNumber: false, isShort: true }),
     column('used', {
       label: t('app.admin.used'),
       cell: (limit) => <UsageCell limit={limit} />,

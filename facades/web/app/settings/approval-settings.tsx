@@ -30,7 +30,7 @@ export function ApprovalSettings() {
     run(async () => {
       await api.mcpGateway.answer.mutate({ id, allow }).finally(() => queryClient.invalidateQueries({ queryKey: key }))
       titleRef.current?.focus()
-      return t(`app.settings.question.${allow}Done`, { name: tool })
+      return t(answers[allow].done, { name: tool })
     })
   const title = t('app.settings.questionsTitle')
   return (
@@ -56,7 +56,13 @@ interface QuestionItemProps {
   answer: (allow: Allow) => unknown
 }
 
-const answers = ['no', 'remember', 'once'] as const
+/** The buttons of a question, in their order, and what is said when it is answered. */
+const answers = {
+  no: { label: 'app.settings.question.no', done: 'app.settings.question.noDone' },
+  remember: { label: 'app.settings.question.remember', done: 'app.settings.question.rememberDone' },
+  once: { label: 'app.settings.question.once', done: 'app.settings.question.onceDone' },
+} as const
+const choices = ['no', 'remember', 'once'] as const
 
 function QuestionItem({ question: { tool, server, token, input, askedAt }, answer }: QuestionItemProps) {
   const words = t('app.settings.question', { name: tool, token })
@@ -69,9 +75,9 @@ function QuestionItem({ question: { tool, server, token, input, askedAt }, answe
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard. */}
       <pre tabIndex={0}>{input}</pre>
       <Toolbar align="end">
-        {answers.map((allow) => (
+        {choices.map((allow) => (
           <Button key={allow} onClick={() => answer(allow)} {...(allow === 'once' && { kind: 'primary' as const })}>
-            {t(`app.settings.question.${allow}`)}
+            {t(answers[allow].label)}
           </Button>
         ))}
       </Toolbar>
