@@ -32,6 +32,7 @@ export async function startAccountServer() {
     refreshes: 0,
     /** Requests of tokens that were refused. */
     refusals: 0,
+    revocations: 0,
     /** Lets every request of tokens fail. */
     isDown: false,
     registrations: 0,
@@ -52,6 +53,7 @@ export async function startAccountServer() {
     const { url = '' } = request
     if (url.startsWith('/interaction/')) return finishInteraction(provider, { request, response }, state)
     if (url === '/.well-known/oauth-authorization-server') return sendMetadata(response, issuer, state.metadata)
+    if (url === '/token/revocation') state.revocations += 1
     if (url !== '/token') return callback(request, response)
     if (state.isDown) return void response.writeHead(503).end()
     await pause(state.delay)
