@@ -39,16 +39,18 @@ const account = z
   .describe(
     "The account with which the server is called: none, the shared key, or each person's own, which they connect in their settings.",
   )
-const clientId = text(2048).describe(
-  'The id of this service at the authorization server. If absent, it is found or registered.',
-)
+const clientId = text(2048)
+  .nullable()
+  .describe('The id of this service at the authorization server. If absent, it is found or registered.')
 const scopes = z
   .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/, 'must be a scope without spaces and quotes'))
   .max(100)
+  .nullable()
   .describe('The scopes that people are asked for. If absent, the server names them.')
 const issuer = z
   .string()
   .max(2048)
+  .nullable()
   .describe('The authorization server, which may then be private. If absent, the tool server names it.')
 const config = z.record(z.string().max(80), z.json()).nullable()
 
@@ -99,19 +101,19 @@ export const mcpServers = defineResource({
       'Headers, arguments and other options of the server. Nobody gets them back: stars stand for them.',
     ),
     account: attribute(account, { write: true, default: 'shared', sensitive: true, only: 'admin' }),
-    oauthClientId: attribute(clientId.nullable(), { write: true, default: null, sensitive: true, only: 'admin' }),
+    oauthClientId: attribute(clientId, { write: true, default: null, sensitive: true, only: 'admin' }),
     oauthClientSecret: secret(
       SERVER_CLIENT_SECRET,
       secretText,
       'The secret of this service at the authorization server. Nobody gets it back: stars stand for it.',
     ),
-    oauthScopes: attribute(scopes.nullable(), { write: true, default: null, sensitive: true, only: 'admin' }),
-    oauthIssuer: attribute(issuer.nullable(), {
+    oauthScopes: attribute(scopes, { write: true, default: null, sensitive: true, only: 'admin' }),
+    oauthIssuer: attribute(issuer, {
       write: true,
       default: null,
       sensitive: true,
       only: 'admin',
-      input: secureAddress.nullable(),
+      input: secureAddress.nullable().meta({ description: issuer.description }),
     }),
     ...sortedTimestamps,
   },
