@@ -5,6 +5,7 @@ import { type Api, createCaller } from '../../routers/index.ts'
 import { createEntityTag, matchesIfNoneMatch } from '../http/conditional.ts'
 import { toFailure } from '../http/failure.ts'
 import type { ContextResolver } from '../http/procedures.ts'
+import { readSearch } from '../http/request-url.ts'
 import { sendFile } from '../http/send-file.ts'
 import { serveAccountRoutes } from './account-routes.ts'
 import { createSignOutLink } from './actions.ts'
@@ -41,6 +42,7 @@ export async function web(app: FastifyInstance, { resolveContext }: { resolveCon
         return reply.header('cache-control', 'no-store').redirect(target + writeReturnQuery(page, request))
       const language = describeLanguage(ctx)
       const data = await readData[view]?.(ctx, request as FastifyRequest<ConnectRequest>)
+      if (data?.redirectTo !== undefined) return reply.header('cache-control', 'no-store').redirect(data.redirectTo)
       const title = language.translate(titles[view]).replace(':app', () => data?.request?.name ?? '')
       return sendPage(reply, language, { title, content: { ...visit, ...data }, isSignedIn: isSignedIn(ctx) })
     })
@@ -56,6 +58,7 @@ const paths = {
   handshake: '/handshake',
   chat: '/chat',
   connect: '/connect/:connectRequest',
+  authorize: '/oauth/authorize',
   invitation: '/invitation',
   logout: '/logout',
 } as const
@@ -67,13 +70,14 @@ const titles = {
   handshake: 'page.handshake.title',
   unlock: 'page.unlock.title',
   connect: 'page.connect.title',
+  authorize: 'page.authorize.title',
   invitation: 'page.invitation.title',
   logout: 'page.logout.title',
 } as const
 
-/** Returns the query that leads back to the consent page, to which an app sent the person. */
+/** Returns the query that leads back to the page of consent to which an app or a program has sent the person. */
 const writeReturnQuery = (page: string, { url }: FastifyRequest) =>
-  page === 'connect' ? `?redirectUri=${encodeURIComponent(url)}` : ''
+  page === 'connect' || page === 'authorize' ? `?redirectUri=${encodeURIComponent(url)}` : ''
 
 interface ConnectRequest {
   Querystring: { redirectUrl?: string }
@@ -85,7 +89,13 @@ interface PageData {
   policy?: Awaited<ReturnType<Api['announcements']['latestPolicy']>> | undefined
   /** What an app requests. */
   request?: Awaited<ReturnType<Api['consentPage']['asked']>>
+  /** What a program requests. */
+  authorization?: Extract<Authorization, { view: object }>['view']
+  /** The address of a program whose request needs no answer of the person, in place of a page. */
+  redirectTo?: string
 }
+
+type Authorization = Awaited<ReturnType<Api['oauth']['request']>>
 
 type ReadData = (ctx: Context, request: FastifyRequest<ConnectRequest>) => Promise<PageData>
 
@@ -99,6 +109,10 @@ const readData: Partial<Record<string, ReadData>> = {
   handshake: readPolicy,
   async connect(ctx, { query: { redirectUrl }, params: { connectRequest = '' } }) {
     return { request: await createCaller(ctx).consentPage.asked({ connectRequest, redirectUrl }) }
+  },
+  async authorize(ctx, request) {
+    const found = await createCaller(ctx).oauth.request({ query: readSearch(request) })
+    return 'view' in found ? { authorization: found.view } : found
   },
 }
 

@@ -105,7 +105,7 @@ interface Language {
 export async function sendErrorPage(
   request: FastifyRequest,
   reply: FastifyReply,
-  { status, code }: Pick<Failure, 'status' | 'code'>,
+  { status, code, message }: Pick<Failure, 'status' | 'code' | 'message'>,
   { locale, labels }: Language,
 ): Promise<FastifyReply> {
   const translate = createTranslator(labels)
@@ -113,15 +113,21 @@ export async function sendErrorPage(
   const canRepeat = status >= 500 && request.method === 'GET'
   const content = html`
 <p>${translate(`page.${kind}.text`)}</p>
+${reasonedCodes.has(code) && html`<p class="hint">${translate('page.reason')} <span lang="en">${message}</span></p>`}
 <p class="steps"><a href="/">${translate('page.toStart')}</a>${canRepeat && html`<a href="">${translate('page.again')}</a>`}</p>
 <p class="hint">${translate('page.requestId')}: <code>${request.id}</code></p>`
   const page = { title: translate(`page.${kind}.title`), content, isSignedIn: false }
   return sendPage(reply.code(status), { locale, translate }, page)
 }
 
+/** Codes whose reason helps those who develop a program; it is in English. */
+const reasonedCodes = new Set<Failure['code']>(['authorization_invalid'])
+
 const kindsByCode: Partial<Record<Failure['code'], string>> = {
   connect_request_invalid: 'outdated',
   external_apps_off: 'appsOff',
+  authorization_invalid: 'programRefused',
+  token_creation_off: 'programsOff',
 }
 const kindsByStatus: Record<number, string> = { 403: 'forbidden', 404: 'notFound', 503: 'unavailable' }
 

@@ -3,7 +3,17 @@ import type { UserType } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
 import { about, anyone, router } from '../core/trpc.ts'
 
-const pages = ['start', 'login', 'register', 'handshake', 'chat', 'connect', 'invitation', 'logout'] as const
+const pages = [
+  'start',
+  'login',
+  'register',
+  'handshake',
+  'chat',
+  'connect',
+  'authorize',
+  'invitation',
+  'logout',
+] as const
 type Page = (typeof pages)[number]
 
 /** The page that is shown; `unlock` has the address of the handshake. */
@@ -17,6 +27,7 @@ const views: Record<Page, Record<UserType, View>> = {
   handshake: { guest: 'login', registering: 'handshake', user: 'unlock', 'external-app': 'login' },
   chat: { guest: 'login', registering: 'register', user: 'chat', 'external-app': 'login' },
   connect: { guest: 'login', registering: 'register', user: 'connect', 'external-app': 'login' },
+  authorize: { guest: 'login', registering: 'register', user: 'authorize', 'external-app': 'login' },
   invitation: { guest: 'invitation', registering: 'invitation', user: 'invitation', 'external-app': 'login' },
   logout: { guest: 'login', registering: 'logout', user: 'logout', 'external-app': 'login' },
 }

@@ -12,10 +12,11 @@ import { chooseLocale } from './request-locale.ts'
 /** Handles errors outside the facades: browsers get a page in their language, programs get JSON. */
 export function setErrorHandlers(app: FastifyInstance, env: Env, { texts: { labels } }: Services): void {
   app.setErrorHandler((cause, request, reply) => {
-    const { status, code, message } = startErrorResponse(cause, request, reply)
+    const failure = startErrorResponse(cause, request, reply)
+    const { status, code, message } = failure
     if (isNavigation(request)) {
       const locale = chooseLocale(request) ?? env.APP_LOCALE
-      return sendErrorPage(request, reply, { status, code }, { locale, labels: labels[locale] })
+      return sendErrorPage(request, reply, failure, { locale, labels: labels[locale] })
     }
     return reply.code(status).send({ success: false, message, code, requestId: request.id })
   })

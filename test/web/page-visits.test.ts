@@ -2,7 +2,17 @@ import { expect, test } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { openBrowser, signIn } from '../kit/browser.ts'
 
-const paths = ['/', '/login', '/register', '/handshake', '/chat', '/connect/x', '/invitation', '/logout']
+const paths = [
+  '/',
+  '/login',
+  '/register',
+  '/handshake',
+  '/chat',
+  '/connect/x',
+  '/oauth/authorize?client_id=x',
+  '/invitation',
+  '/logout',
+]
 
 test('each page is shown to its audience, and others are redirected', async () => {
   await using svc = await startApp()
@@ -15,7 +25,7 @@ test('each page is shown to its audience, and others are redirected', async () =
     return answers.map(({ status, headers }) => headers.get('location') ?? status)
   }
 
-  // Afterwards they return to the requested page or to an app's page; without apps that is refused.
+  // Afterwards they return to the requested page or to that of an app or program; without such a request it is refused.
   const to = (path: string, next = '/connect/x') => `${path}?redirectUri=${encodeURIComponent(next)}`
 
   expect(await visits(openBrowser(svc.url))).toEqual([
@@ -25,6 +35,7 @@ test('each page is shown to its audience, and others are redirected', async () =
     '/login',
     to('/login', '/chat'),
     to('/login'),
+    to('/login', '/oauth/authorize?client_id=x'),
     200,
     '/login',
   ])
@@ -35,8 +46,9 @@ test('each page is shown to its audience, and others are redirected', async () =
     200,
     to('/register', '/chat'),
     to('/register'),
+    to('/register', '/oauth/authorize?client_id=x'),
     200,
     200,
   ])
-  expect(await visits(user)).toEqual(['/chat', '/chat', '/chat', 200, 200, 403, 200, 200])
+  expect(await visits(user)).toEqual(['/chat', '/chat', '/chat', 200, 200, 403, 400, 200, 200])
 })

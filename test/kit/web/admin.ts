@@ -34,13 +34,14 @@ export const ageSessions = (svc: TestApp) =>
   svc.rows("update sessions set signed_in_at = signed_in_at - interval '1 hour'")
 
 const looks = [
-  { colorScheme: 'light', size: { width: 360, height: 740 } },
-  { colorScheme: 'dark', size: { width: 1280, height: 900 } },
+  { colorScheme: 'light', height: 740 },
+  { colorScheme: 'dark', height: 900 },
 ] as const
 
 /** Checks a page in both schemes, narrow and wide; VIEWS in the environment is a folder for its pictures. */
-export async function expectFitting(page: Page, what: string): Promise<void> {
-  for (const { colorScheme, size } of looks) {
+export async function expectFitting(page: Page, what: string, widths: readonly [number, number] = [360, 1280]) {
+  for (const [at, { colorScheme, height }] of looks.entries()) {
+    const size = { width: widths[at] as number, height }
     await page.emulateMedia({ colorScheme })
     await page.setViewportSize(size)
     expect([what, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([what, size.width])

@@ -5,6 +5,7 @@ import { createRoot } from 'react-dom/client'
 import type { PageVisit } from '../shared/api/client.ts'
 import { onSessionEnd } from '../shared/api/session-end.ts'
 import { loadLabels } from '../shared/text/labels.ts'
+import { AuthorizePage } from './authorize-page.tsx'
 import { ConnectPage } from './connect-page.tsx'
 import { HandshakePage } from './handshake-page.tsx'
 import { InvitationPage, takeSecret } from './invitation-page.tsx'
@@ -21,6 +22,7 @@ const pages: Partial<Record<PageVisit['view'], ComponentType>> = {
   handshake: HandshakePage,
   unlock: UnlockPage,
   connect: ConnectPage,
+  authorize: AuthorizePage,
   invitation: InvitationPage,
   logout: LogoutPage,
 }
@@ -29,7 +31,7 @@ const { view } = pageData
 if (view === 'login') rememberReturnPath()
 // On the sign-in page, the status of an ended session means a wrong password.
 else onSessionEnd(goToSignIn)
-if (view === 'connect') takeReturnPath()
+if (view === 'connect' || view === 'authorize') takeReturnPath()
 if (view === 'invitation') takeSecret()
 try {
   const Page = pages[view]

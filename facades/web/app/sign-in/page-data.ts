@@ -1,4 +1,4 @@
-import type { ConsentRequest, PageVisit, Policy } from '../shared/api/client.ts'
+import type { AuthorizationView, ConsentRequest, PageVisit, Policy } from '../shared/api/client.ts'
 import { siteName } from '../shared/site.ts'
 
 interface PageData extends PageVisit {
@@ -6,6 +6,8 @@ interface PageData extends PageVisit {
   policy?: Policy
   /** The request of an app, on the page that asks for consent. */
   request?: ConsentRequest
+  /** The request of a program that wants to be signed in, on the page that asks for consent. */
+  authorization?: AuthorizationView
 }
 
 /** The element that a page is rendered in, and the one that is shown if it cannot be. */

@@ -60,10 +60,11 @@ export function UnlockPage() {
   )
 }
 
-/** Skips the question for the passphrase if the keys are still unlocked, or where the next page asks for it itself. */
+/** Skips the question for the passphrase if the keys are still unlocked, or where the next page needs none or asks itself. */
 async function leaveIfUnlocked(): Promise<void> {
   if (next === undefined) return
-  if (next.startsWith('/connect/') || (await findKey(getKeyOwner(await readConnection())))) await go(next)
+  if (/^\/(connect\/|oauth\/authorize\?)/.test(next) || (await findKey(getKeyOwner(await readConnection()))))
+    await go(next)
 }
 
 async function unlock(passphrase: string): Promise<never> {

@@ -16,6 +16,7 @@ type Result<Call extends (...args: never[]) => Promise<unknown>> = Awaited<Retur
 export type PageVisit = Result<Client['pages']['visit']['query']>
 export type Policy = Result<Client['announcements']['latestPolicy']['query']>
 export type ConsentRequest = Result<Client['consentPage']['asked']['query']>
+export type AuthorizationView = Extract<Result<Client['oauth']['request']['query']>, { view: object }>['view']
 export type Connection = Result<Client['connections']['get']['query']>
 export type Conversation = Result<Client['conversations']['get']['query']>
 export type Model = Result<Client['aiModels']['list']['query']>['items'][number]

@@ -1,0 +1,130 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { openBrowser, signIn } from '../kit/browser.ts'
+import { startSite } from '../kit/net/site.ts'
+import { answerConsent, startBrowserCommand, visitConsent } from '../kit/oauth/consenting-browser.ts'
+import { CALLBACK, postForm } from '../kit/oauth/program.ts'
+import { buildPath, OAUTH_ON, registerPath, startWithTools, VERIFIER } from '../kit/oauth/tool-service.ts'
+import { shareResource } from '../kit/share-resource.ts'
+
+const svc = shareResource(() => startWithTools(['Archive', 'Library']))
+
+const CROSS_SITE = { 'sec-fetch-site': 'cross-site', 'content-type': 'application/json' }
+
+test('a program that opens a browser gets its code there, and tokens for it', async () => {
+  const { browser } = await signIn(svc, 'ada')
+  await using command = await startBrowserCommand(browser)
+  await using program = await startSite('127.0.0.1', { '/callback': (_, response) => void response.end('Thank you.') })
+  const redirectUri = `${program.url}/callback`
+  const path = await registerPath(svc, { redirectUri: 'http://127.0.0.1/callback' })
+  const query = new URLSearchParams(path.split('?')[1])
+  query.set('redirect_uri', redirectUri)
+
+  await promisify(execFile)(command.command, [`${svc.url}/oauth/authorize?${query}`])
+
+  expect(command.visited).toEqual([`${svc.url}/oauth/authorize?${query}`])
+  const answer = new URL(program.requestedPaths[0] ?? '', program.url).searchParams
+  const tokens = await postForm(`${svc.url}/oauth/token`, {
+    grant_type: 'authorization_code',
+    client_id: query.get('client_id') ?? '',
+    code: answer.get('code') ?? '',
+    code_verifier: VERIFIER,
+    redirect_uri: redirectUri,
+  })
+  expect(tokens.body).toMatchObject({ access_token: expect.stringMatching(/^svc_\d+_/), scope: 'mcp' })
+})
+
+test('the page leads through the sign-in and back, with its whole query', async () => {
+  const path = await registerPath(svc)
+  const { browser: registering } = await signIn(svc, 'newcomer', { known: false })
+
+  const returns = `?redirectUri=${encodeURIComponent(path)}`
+  expect((await visitConsent(openBrowser(svc.url), path)).location).toBe(`/login${returns}`)
+  expect((await visitConsent(registering, path)).location).toBe(`/register${returns}`)
+})
+
+test('the page of consent needs a script, and no other page can frame or answer it', async () => {
+  const { browser } = await signIn(svc, 'grace')
+  const path = await registerPath(svc)
+
+  const { headers, text } = await browser.send('GET', path, { headers: { accept: 'text/html' } })
+  expect(text).toMatch(/<noscript>.*This page needs JavaScript/)
+  expect(headers.get('content-security-policy')).toMatch(/frame-ancestors 'none'.*require-trusted-types-for 'script'/)
+  expect(headers.get('cross-origin-opener-policy')).toBe('same-origin')
+  expect(headers.get('cache-control')).toBe('no-store')
+  const { shown } = await visitConsent(browser, path)
+  const input = JSON.stringify({ request: shown?.request, servers: null })
+  for (const headers of [CROSS_SITE, { ...CROSS_SITE, 'sec-fetch-site': 'same-site' }]) {
+    const { status } = await browser.send('POST', '/trpc/oauth.agree', { body: input, headers })
+    expect(status).toBe(403)
+  }
+  expect((await answerConsent(browser, 'agree', { request: shown?.request, servers: null })).status).toBe(200)
+})
+
+test('a request is answered once, by its person in its session alone', async () => {
+  const { browser } = await signIn(svc, 'linus')
+  const { browser: stranger } = await signIn(svc, 'mallory')
+  const elsewhere = openBrowser(svc.url)
+  await elsewhere.login('linus')
+  const { shown } = await visitConsent(browser, await registerPath(svc))
+  const input = { request: shown?.request, servers: null }
+
+  for (const other of [stranger, elsewhere]) expect((await answerConsent(other, 'agree', input)).status).toBe(400)
+  expect((await answerConsent(openBrowser(svc.url), 'agree', input)).status).toBe(401)
+  expect((await answerConsent(browser, 'agree', input)).status).toBe(200)
+  expect((await answerConsent(browser, 'agree', input)).status).toBe(400)
+  expect((await answerConsent(browser, 'decline', { request: shown?.request })).status).toBe(400)
+})
+
+const wrongRequests = [
+  ['another address', (path: string) => path.replace('4567%2Fcallback', '4567%2Felsewhere')],
+  ['another host', (path: string) => path.replace('127.0.0.1', 'evil.example')],
+  ['an altered id', (path: string) => path.replace('client_id=dyn_', 'client_id=dyn_A')],
+  ['no address', (path: string) => path.replace('redirect_uri', 'redirect')],
+  ['two ids', (path: string) => `${path}&client_id=other`],
+] as const
+
+test('a request that is not certain to be its program is refused on a page of ours', async () => {
+  const { browser } = await signIn(svc, 'edsger')
+  const path = await registerPath(svc)
+  const headers = { accept: 'text/html', 'sec-fetch-mode': 'navigate' }
+
+  for (const [what, change] of wrongRequests) {
+    const answer = await browser.send('GET', change(path), { headers })
+    expect([what, answer.status, answer.headers.get('location')]).toEqual([what, 400, null])
+    expect(answer.text).toContain('This program cannot be signed in')
+    expect(answer.text).toContain('Reason, for the developers of the program:')
+  }
+})
+
+test('a request that needs no answer goes back to its program at once', async () => {
+  const { browser } = await signIn(svc, 'barbara')
+  const path = await registerPath(svc)
+
+  const { status, location } = await visitConsent(browser, path.replace('scope=mcp', 'scope=admin'))
+
+  expect(status).toBe(302)
+  const { searchParams } = new URL(location ?? '')
+  expect(location?.startsWith(`${CALLBACK}?`)).toBe(true)
+  expect(Object.fromEntries(searchParams)).toMatchObject({
+    error: 'invalid_scope',
+    state: 'a state',
+    iss: svc.services.settings.baseUrl,
+  })
+})
+
+test('where the sign-in is off, there is no page; without tokens, a page says so', async () => {
+  await using off = await startApp({ ...OAUTH_ON, OAUTH_CLIENTS: 'off' })
+  await using closed = await startApp({ ...OAUTH_ON, ALLOW_USER_TOKEN_CREATION: 'false' })
+  const visit = async (service: TestApp) => {
+    const { browser } = await signIn(service, 'ada')
+    const headers = { accept: 'text/html', 'sec-fetch-mode': 'navigate' }
+    const { status, text } = await browser.send('GET', buildPath('reg_x'), { headers })
+    return [status, /<h1>([^<]*)/.exec(text)?.[1]]
+  }
+
+  expect(await visit(off)).toEqual([404, 'Page not found'])
+  expect(await visit(closed)).toEqual([403, 'Programs cannot be signed in here'])
+})
