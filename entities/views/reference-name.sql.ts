@@ -5,6 +5,7 @@ import { AiTool } from '../catalogue/ai-tool.ts'
 import { McpServer } from '../catalogue/mcp-server.ts'
 import { SystemModel } from '../catalogue/system-model.ts'
 import { User } from '../identity/user.ts'
+import { OAuthClient } from '../oauth/oauth-client.ts'
 import { statement } from '../sql/statement.ts'
 import { Announcement } from '../system/announcement.ts'
 
@@ -13,6 +14,7 @@ const namedKinds = {
   user: [User.tableName, `coalesce(nullif(name, ''), username)`],
   app: [ExtApp.tableName, 'name'],
   'ext-apps': [ExtApp.tableName, 'name'],
+  'oauth-client': [OAuthClient.tableName, 'name'],
   'ai-models': [AiModel.tableName, 'model_id'],
   'ai-providers': [AiProvider.tableName, 'provider_id'],
   'ai-tools': [AiTool.tableName, 'name'],

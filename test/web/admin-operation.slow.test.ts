@@ -68,7 +68,7 @@ describeWith('chromium')('operation in the administration', () => {
       'Models and tools',
       'Operation',
     ])
-    expect(await topics.getByRole('link').count()).toBe(13)
+    expect(await topics.getByRole('link').count()).toBe(14)
     await expectAccessible(page)
   })
 

@@ -16,6 +16,7 @@ import { describeSubject } from './limit-texts.ts'
 import { readText } from './member-values.ts'
 import { Loaded, Part, StateBadge } from './parts.tsx'
 import { getRoleLabel, getStateLabel, type Person, stateKinds, usePerson, usePersonTokens } from './people.ts'
+import { PersonPrograms } from './person-programs.tsx'
 import { defineForm, FormButton } from './record-form.tsx'
 
 /** A person, with all actions on them. */
@@ -36,6 +37,7 @@ export function PersonPage({ id }: { id: string }) {
           </Part>
           <Part title={t('app.admin.access')}>
             <Tokens person={person} />
+            <PersonPrograms id={person.id} />
             <Toolbar>
               <EndSessions person={person} />
               <ToggleAccess person={person} />

@@ -2,6 +2,7 @@ const access = {
   people: 'app.admin.people',
   limits: 'app.admin.limits',
   apps: 'app.admin.apps',
+  programs: 'app.admin.programs',
   tokens: 'app.admin.findToken',
 } as const
 

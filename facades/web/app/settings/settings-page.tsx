@@ -13,6 +13,7 @@ import { ChatSettings } from './chat-settings.tsx'
 import { DataSettings } from './data-settings.tsx'
 import { LinkedAppSettings } from './linked-app-settings.tsx'
 import { ProfileSettings } from './profile-settings.tsx'
+import { ProgramSettings } from './program-settings.tsx'
 import type { SettingsSection } from './sections.ts'
 import { SecuritySettings } from './security-settings.tsx'
 import { SessionSettings } from './session-settings.tsx'
@@ -25,12 +26,20 @@ interface Section {
   Content: ComponentType
 }
 
+/** Both kinds of access that programs have: by a pasted token, and by a sign-in. */
+const AccessSettings = () => (
+  <>
+    <TokenSettings />
+    <ProgramSettings />
+  </>
+)
+
 /** The sections by their addresses. */
 const sections: Record<string, Section> = {
   profile: { label: 'app.settings.profile', Content: ProfileSettings },
   chats: { label: 'app.settings.chats', Content: ChatSettings },
   security: { label: 'app.settings.security', Content: SecuritySettings },
-  tokens: { label: 'app.settings.tokens', Content: TokenSettings },
+  tokens: { label: 'app.settings.tokens', Content: AccessSettings },
   apps: { label: 'app.settings.apps', Content: LinkedAppSettings },
   approvals: { label: 'app.settings.approvals', Content: ApprovalSettings },
   accounts: { label: 'app.settings.accounts', Content: AccountSettings },

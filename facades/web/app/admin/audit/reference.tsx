@@ -21,6 +21,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   user: { label: 'app.admin.ofUser', section: 'people', hasPage: true },
   app: { label: 'app.admin.ofApp', section: 'apps' },
   'ext-apps': { label: 'app.admin.ofApp', section: 'apps' },
+  'oauth-client': { label: 'app.admin.program', section: 'programs' },
   'ai-models': { label: 'app.admin.ofModel', section: 'models', hasPage: true },
   'ai-providers': { label: 'app.admin.ofProvider', section: 'providers', hasPage: true },
   'ai-tools': { label: 'app.admin.tool', section: 'tools' },
