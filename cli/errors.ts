@@ -57,7 +57,13 @@ function flattenUnion(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   return closest?.flatMap(flattenUnion) ?? [issue]
 }
 
-const flagNames: Record<string, string> = { expiresAt: '--expires', image: 'PATH', avatar: 'PATH' }
+const flagNames: Record<string, string> = {
+  expiresAt: '--expires',
+  image: 'PATH',
+  avatar: 'PATH',
+  redirectUris: '--redirect',
+  redirectUrls: '--redirect',
+}
 
 function toFlag(path: readonly PropertyKey[]): string {
   const name = String(path.findLast((part) => typeof part === 'string') ?? 'The input')

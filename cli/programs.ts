@@ -15,6 +15,7 @@ import { makeMigrationCommand } from './commands/make-migration.ts'
 import { mcpCommand } from './commands/mcp.ts'
 import { migrateCommand } from './commands/migrate.ts'
 import { modelsCommand } from './commands/models.ts'
+import { oauthCommand } from './commands/oauth.ts'
 import { pricesCommand } from './commands/prices.ts'
 import { realtimeCommand } from './commands/realtime.ts'
 import { settingsCommand } from './commands/settings.ts'
@@ -62,6 +63,7 @@ export const svc: Program = {
     models: modelsCommand(context),
     mcp: mcpCommand(context),
     app: appCommand(context),
+    oauth: oauthCommand(context),
     prices: pricesCommand(context),
     usage: usageCommand(context),
     limits: limitsCommand(context),

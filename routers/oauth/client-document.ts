@@ -106,7 +106,8 @@ async function fetchDocument(ctx: Context, clientId: string): Promise<FetchedDoc
   }
 }
 
-function parseDocument(text: string, clientId: string): ClientDocument {
+/** Reads the text of a document; throws if it is not one of this client. */
+export function parseDocument(text: string, clientId: string): ClientDocument {
   const parsed = documentSchema.safeParse(parseJson(text)).data
   if (!parsed || parsed.client_id !== clientId || ![parsed.token_endpoint_auth_method].flat().includes('none'))
     throw refuseOnPage(`The document of this program at ${new URL(clientId).host} is not valid.`)

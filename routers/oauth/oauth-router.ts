@@ -19,6 +19,7 @@ import {
 import { agree, type ConsentView, decline, showRequest } from './consent.ts'
 import { registerDynamic, registration } from './dynamic-registration.ts'
 import { endOwnGrant } from './grants.ts'
+import { checkInput, checkSignIn, type SignInCheck } from './sign-in-check.ts'
 import { exchange, revocation, revoke } from './token-endpoint.ts'
 import { tokenRequest } from './token-request.ts'
 
@@ -96,6 +97,9 @@ export const oauthRouter = router({
     .meta(about('Give a registered program another secret, which is shown once. The earlier one ends at once.'))
     .input(z.strictObject({ id: rowId }))
     .mutation(({ ctx, input }) => rotateSecret(ctx, input.id)),
+
+  /** Is for the host alone, because it has the service fetch addresses and returns why one failed. */
+  check: host.input(checkInput).query(({ ctx, input }): Promise<SignInCheck> => checkSignIn(ctx, input)),
 
   /** Deletes codes, grants and clients that have ended. Several replicas may run it at once. */
   deleteExpired: host.mutation(async ({ ctx: { services } }) => {

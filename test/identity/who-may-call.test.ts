@@ -220,7 +220,7 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
   { open: 'the host', to: 'attachments.readText attachments.giveUpText files.rotate files.sweep' },
   {
     open: 'the host',
-    to: 'files.deleteExpired files.planLostTexts tokens.createFor tokens.deleteExpired oauth.deleteExpired',
+    to: 'files.deleteExpired files.planLostTexts tokens.createFor tokens.deleteExpired oauth.deleteExpired oauth.check',
   },
 ]
 
