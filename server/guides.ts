@@ -11,6 +11,7 @@ export const guides: readonly Guide[] = [
   { slug: 'client', title: 'Typed client', file: 'facades/client/README.md' },
   { slug: 'front-ends', title: 'Earlier front ends', file: 'facades/legacy/README.md' },
   { slug: 'apps', title: 'Apps', file: 'routers/apps/README.md' },
+  { slug: 'programs', title: 'Sign-in for programs', file: 'routers/oauth/README.md' },
   { slug: 'sign-in', title: 'Signing in', file: 'server/login/README.md' },
   { slug: 'models', title: 'Models and tools', file: 'server/ai/README.md' },
   { slug: 'limits', title: 'Limits', file: 'routers/ai/limits/README.md' },
