@@ -14,6 +14,7 @@ import { PersonExport } from '../../entities/identity/person-export.ts'
 import { Session } from '../../entities/identity/session.ts'
 import { User } from '../../entities/identity/user.ts'
 import { UserKeychainValue } from '../../entities/identity/user-keychain-value.ts'
+import { OAuthClient } from '../../entities/oauth/oauth-client.ts'
 import { OAuthGrant } from '../../entities/oauth/oauth-grant.ts'
 import { Attachment } from '../../entities/rooms/attachment.ts'
 import { Conversation } from '../../entities/rooms/conversation.ts'
@@ -76,6 +77,19 @@ const auditColumns: PersonalTable['columns'] = {
 const maskOtherUsers = (column: string, sql: ParameterBinder) =>
   `case when ${column} like 'user:%' and ${column} <> ${writeAuditName(sql)} then 'user' else ${column} end`
 
+/** Exports the programs that the person has signed in, by their names. */
+const grantColumns: PersonalTable['columns'] = {
+  client: (row) => `(select c.name from ${OAuthClient.tableName} c where c.id = ${row}.client_id)`,
+  host: (row) => `(select c.host from ${OAuthClient.tableName} c where c.id = ${row}.client_id)`,
+  resources: (row) => `${row}.resources`,
+  servers: (row) => `${row}.servers`,
+  device: (row) => `${row}.device`,
+  createdAt: (row) => isoTime(`${row}.created_at`),
+  rotatedAt: (row) => isoTime(`${row}.rotated_at`),
+  endsAt: (row) => isoTime(`${row}.ends_at`),
+  replayedAt: (row) => isoTime(`${row}.replayed_at`),
+}
+
 /** The tables of an archive, in order. */
 export const personalTables: readonly PersonalTable[] = [
   { entity: User, predicate: (row, sql) => compareToViewer(`${row}.id`, sql) },
@@ -109,7 +123,7 @@ export const personalTables: readonly PersonalTable[] = [
   { entity: RoomDisclosure, path: ['user'] },
   { entity: Attachment, path: ['uploader'] },
   { entity: ExtAppLink, path: ['user'] },
-  { entity: OAuthGrant, path: ['user'] },
+  { entity: OAuthGrant, path: ['user'], columns: grantColumns },
   { entity: McpConnection, path: ['user'] },
   { entity: AnnouncementTarget, path: ['user'] },
   { entity: AnnouncementReceipt, path: ['user'] },
