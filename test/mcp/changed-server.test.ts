@@ -49,9 +49,9 @@ test('a call that runs while its server is changed gets its result', async () =>
   const running = call('slow')
   await expect.poll(() => server.seen.filter(({ method }) => method === 'tools/call')).toHaveLength(1)
 
-  expect(await call('echo', { timeouts: { read: 50_000 } })).toMatchObject({ content: [{ text: 'done' }] })
+  expect(await call('echo', { timeouts: { read: 50_000 } })).toBe('done')
   released.resolve()
 
-  expect(await running).toMatchObject({ content: [{ text: 'done' }] })
+  expect(await running).toBe('done')
   await toolServers.close()
 })
