@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import type { ApprovableCall } from '../ai/approvals/approvals.ts'
-import { ConversationApprovals } from '../ai/approvals/remembered-approvals.ts'
+import type { ApprovableCall } from '../ai/approvals/approvable-call.ts'
+import { describeInput, PageApprovals, rememberForProgram } from '../ai/approvals/page-approvals.ts'
+import { createFingerprint } from '../ai/approvals/page-questions.ts'
 import type { ChatContext } from '../ai/chat-context.ts'
 import type { CallableTool } from '../ai/tools/callable-tools.ts'
 import { requireCredential } from '../core/context.ts'
 import { TOOL_REQUEST_STATE } from '../ports/vault.ts'
-import { askPerson, createFingerprint, takeAllowance } from './tool-questions.ts'
 
 /** What the person answered in their program, which sent it on. */
 export const toolAnswer = z.strictObject({
@@ -25,16 +25,8 @@ export interface ProgramQuestion {
   state: string
 }
 
-/** Conversation under which approvals for a program are remembered and listed. */
-export const GATEWAY_CONVERSATION = '/mcp'
-
-/** Keeps approvals for the gateway apart from those for a conversation that is called the same. */
-export const toGatewayHash = (hash: string) => `mcp:${hash}`
-
 /** Milliseconds for which a question of a program can be answered. */
 const STATE_MS = 10 * 60_000
-/** Number of characters of the arguments that the person sees. */
-const MAX_SHOWN = 2000
 
 const questionState = z.strictObject({
   id: z.string(),
@@ -57,7 +49,7 @@ export class GatewayApprovals {
   readonly #ctx: ChatContext
   readonly #options: AskingOptions
   readonly #credential: string
-  readonly #remembered: ConversationApprovals
+  readonly #page: PageApprovals
   /** Set if the program must ask the person. */
   question: ProgramQuestion | undefined
 
@@ -65,32 +57,25 @@ export class GatewayApprovals {
     this.#ctx = ctx
     this.#options = options
     this.#credential = requireCredential(ctx)
-    const scope = { person: this.#person, credential: this.#credential, conversation: GATEWAY_CONVERSATION }
-    this.#remembered = new ConversationApprovals(ctx.services, scope)
+    this.#page = new PageApprovals(ctx.services, this.#program)
   }
 
   /** Returns the reason why the call must not run; the program has to ask where `question` is set. */
   async findRefusal(call: ApprovableCall): Promise<string | undefined> {
-    const fingerprint = createFingerprint(call)
-    if (await this.#isApproved(call, fingerprint)) return undefined
+    if (await this.#page.take(call)) return undefined
     const { answer, canAsk, tool } = this.#options
     const canAnswer = answer ? answer.action !== 'cancel' : canAsk
     // Only a session answers for a server with `page`, as a program might answer in the person's place.
-    if (tool.approval !== 'always' || !canAnswer) return this.#askOnPage(call, fingerprint)
+    if (tool.approval !== 'always' || !canAnswer) return this.#page.ask(call)
+    const fingerprint = createFingerprint(call)
     return answer ? this.#applyAnswer(answer, call, fingerprint) : this.#askInPlace(call, fingerprint)
   }
 
-  /** True if the person has allowed the tool for hours, or this call once. */
-  async #isApproved({ hash, ...call }: ApprovableCall, fingerprint: string): Promise<boolean> {
-    if (await this.#remembered.has({ ...call, hash: toGatewayHash(hash) })) return true
-    return takeAllowance(this.#ctx.services, this.#person, { credential: this.#credential, fingerprint })
-  }
-
-  async #applyAnswer(answer: ToolAnswer, { hash, ...call }: ApprovableCall, fingerprint: string) {
+  async #applyAnswer(answer: ToolAnswer, call: ApprovableCall, fingerprint: string) {
     const { action, choice } = answer
     if (action === 'decline' || choice === 'no') return 'The person does not allow this call.'
     if (!(await this.#redeem(answer, fingerprint))) return STALE_ANSWER
-    if (choice === 'remember') await this.#remembered.add({ ...call, hash: toGatewayHash(hash) })
+    if (choice === 'remember') await rememberForProgram(this.#ctx.services, this.#program, call)
     return undefined
   }
 
@@ -129,11 +114,8 @@ export class GatewayApprovals {
     return 'The person is asked whether this tool may be called.'
   }
 
-  async #askOnPage({ tool, server, hash, input }: ApprovableCall, fingerprint: string): Promise<string> {
-    const asked = { credential: this.#credential, tool, server, hash, input: describeInput(input), fingerprint }
-    await askPerson(this.#ctx.services, this.#person, asked)
-    const address = new URL('/settings/approvals', this.#ctx.services.settings.baseUrl)
-    return `The person must allow this call first. Ask them to allow it at ${address}, then call the tool again with the same arguments.`
+  get #program() {
+    return { person: this.#person, credential: this.#credential }
   }
 
   get #person(): number {
@@ -142,8 +124,3 @@ export class GatewayApprovals {
 }
 
 const STALE_ANSWER = 'This answer belongs to another call, was used already, or is too old. Call the tool again.'
-
-const describeInput = (input: unknown): string => {
-  const text = JSON.stringify(input, null, 2)
-  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN).toWellFormed()} …` : text
-}

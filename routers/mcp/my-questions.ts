@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import { listTokens } from '../../entities/identity/access-token.sql.ts'
-import { rememberApproval } from '../ai/approvals/remembered-approvals.ts'
+import { rememberForProgram } from '../ai/approvals/page-approvals.ts'
+import { answerQuestion, listQuestions } from '../ai/approvals/page-questions.ts'
 import type { Context } from '../core/context.ts'
 import { about, sessionUser } from '../core/trpc.ts'
 import { tokenCredential } from '../ports/credential-watch.ts'
-import { GATEWAY_CONVERSATION, toGatewayHash } from './gateway-approvals.ts'
-import { answerQuestion, listQuestions } from './tool-questions.ts'
 
 const ownQuestion = z.object({
   id: z.uuid(),
@@ -58,8 +57,6 @@ async function answer(
   person: number,
   { id, allow }: { id: string; allow: 'once' | 'remember' | 'no' },
 ): Promise<void> {
-  const { credential, tool, server, hash } = await answerQuestion(services, person, id, allow !== 'no')
-  if (allow !== 'remember') return
-  const approval = { credential, conversation: GATEWAY_CONVERSATION, tool, server, hash: toGatewayHash(hash) }
-  await rememberApproval(services, person, approval)
+  const { credential, ...call } = await answerQuestion(services, person, id, allow !== 'no')
+  if (allow === 'remember') await rememberForProgram(services, { person, credential }, call)
 }

@@ -2,19 +2,15 @@ import { createHash, randomUUID } from 'node:crypto'
 import { type Context, findCredential } from '../../core/context.ts'
 import type { Services } from '../../core/services.ts'
 import type { ApprovalPart, SingleRun, ToolOutcome } from '../../ports/ai/tools.ts'
+import type { ApprovableCall } from './approvable-call.ts'
 import { ApprovedCalls } from './approved-calls.ts'
-import { type ApprovalAnswer, buildAnswerKey, buildQuestionKey } from './my-approvals.ts'
+import { type ApprovalAnswer, buildAnswerKey, buildQuestionKey, FOR_SESSION } from './my-approvals.ts'
+import { PageApprovals } from './page-approvals.ts'
 import { ConversationApprovals, type ConversationScope } from './remembered-approvals.ts'
 import { ToolResultStore } from './tool-results.ts'
 
 /** Maximum number of pending questions of one person. A question stays pending until it is answered or expires. */
 const MAX_PENDING_QUESTIONS = 100
-
-/** A call of a tool that needs the person's approval. */
-export interface ApprovableCall extends Omit<ApprovalPart, 'type' | 'id'> {
-  /** Hash of the tool's server and definition. */
-  hash: string
-}
 
 interface Requester {
   person: number
@@ -45,20 +41,23 @@ class PendingQuestions {
 
   /**
    * Claims a question for the call it was asked about. Returns `first` for the first claim, `repeated` if it was
-   * claimed before, and undefined if the question is about something else. Runs `announce` before the claim.
+   * claimed before, `refused` if `confirm` returns false, and undefined if the question is about something else. Runs
+   * `announce` before the claim.
    */
   async claim(
     id: string,
     call: ApprovableCall,
-    announce: (id: string) => Promise<void>,
-  ): Promise<'first' | 'repeated' | undefined> {
+    { confirm, announce }: { confirm: () => Promise<boolean>; announce: (id: string) => Promise<void> },
+  ): Promise<'first' | 'repeated' | 'refused' | undefined> {
     const { kv } = this.#services.stores
     const callHash = hashCall(call)
-    if ((await kv.get(this.#pendingKey(id))) === callHash) {
+    const isPending = (await kv.get(this.#pendingKey(id))) === callHash
+    if (isPending && (await confirm())) {
       await announce(id)
       if (await this.#tryClose(id, callHash)) return 'first'
     }
-    return (await kv.get(this.#closedKey(id))) === callHash ? 'repeated' : undefined
+    if ((await kv.get(this.#closedKey(id))) === callHash) return 'repeated'
+    return isPending ? 'refused' : undefined
   }
 
   /** Closes a question so that it cannot be approved any more. */
@@ -133,6 +132,8 @@ export class Approvals {
   readonly #conversation: ConversationApprovals
   readonly #pending: PendingQuestions
   readonly #toolResults: ToolResultStore
+  /** Set for a program, which may not answer some questions itself. */
+  readonly #page: PageApprovals | undefined
   readonly #person: number
   readonly surface: 'chat' | 'room'
   /** Calls that the person approved in this request. */
@@ -148,7 +149,10 @@ export class Approvals {
   needsApproval = false
 
   constructor(ctx: Context, { approvalMode, surface = 'chat', ...scope }: ApprovalScope) {
-    const requester = { person: scope.person, credential: findCredential(ctx) }
+    const credential = findCredential(ctx)
+    const requester = { person: scope.person, credential }
+    const isProgram = ctx.caller.type === 'user' && ctx.caller.token !== undefined && credential !== undefined
+    if (isProgram) this.#page = new PageApprovals(ctx.services, { person: scope.person, credential })
     this.#ctx = ctx
     this.#approvalMode = approvalMode
     this.#conversation = new ConversationApprovals(ctx.services, { ...scope, ...requester })
@@ -165,7 +169,10 @@ export class Approvals {
     { run, signal }: SingleRun,
   ): Promise<ToolOutcome | undefined> {
     if (this.#approvalMode !== 'deferred') return undefined
-    const state = await this.#pending.claim(questionId, call, this.#toolResults.announce)
+    const page = this.#findPage(call)
+    const confirm = async () => page === undefined || page.take(call)
+    const state = await this.#pending.claim(questionId, call, { confirm, announce: this.#toolResults.announce })
+    if (state === 'refused') return page && { text: await page.ask(call), isError: true }
     if (state !== 'first') return state && this.#toolResults.waitForOutcome(questionId, signal)
     this.#grantedCalls.push(serializeCall(call))
     return this.#toolResults.runAndStore(questionId, run)
@@ -176,7 +183,10 @@ export class Approvals {
    * decides.
    */
   async createQuestion(call: ApprovableCall): Promise<ApprovalPart | undefined> {
-    if (this.#approvalMode !== 'deferred' || (await this.#conversation.has(call))) return undefined
+    if (this.#approvalMode !== 'deferred') return undefined
+    const page = this.#findPage(call)
+    if (await (page ?? this.#conversation).has(call)) return undefined
+    await page?.ask(call)
     const id = await this.#pending.create(call)
     return id === undefined ? undefined : { type: 'approval', id, ...toPublicCall(call) }
   }
@@ -190,6 +200,8 @@ export class Approvals {
   async findRefusal(call: ApprovableCall, signal: AbortSignal): Promise<string | undefined> {
     const grantedIndex = this.#grantedCalls.indexOf(serializeCall(call))
     if (grantedIndex >= 0) return void this.#grantedCalls.splice(grantedIndex, 1)
+    const page = this.#findPage(call)
+    if (page) return (await page.take(call)) ? undefined : page.ask(call)
     if (await this.#conversation.has(call)) return undefined
     if (this.#approvalMode === 'deferred')
       return 'The person must allow each call of this tool, and has too many open questions.'
@@ -199,13 +211,18 @@ export class Approvals {
     return isAllowed ? undefined : 'The person does not allow this call.'
   }
 
+  /** Returns the page where the person answers if this caller may not. */
+  #findPage({ needsSession }: ApprovableCall): PageApprovals | undefined {
+    return needsSession ? this.#page : undefined
+  }
+
   async #askPerson(call: ApprovableCall, signal: AbortSignal): Promise<boolean | undefined> {
     const { settings } = this.#ctx.services
     const { kv } = this.#ctx.services.stores
     const { notifier } = this.#ctx.services.changes
     const id = randomUUID()
     const [question, answer] = [buildQuestionKey(this.#person, id), buildAnswerKey(this.#person, id)]
-    await kv.set(question, '1', settings.tools.approvalTimeout)
+    await kv.set(question, call.needsSession ? FOR_SESSION : '1', settings.tools.approvalTimeout)
     this.#unsentQuestions.push({ type: 'approval', id, ...toPublicCall(call) })
     this.#questionArrived.resolve()
     const readAnswer = async () => {
@@ -257,6 +274,6 @@ export class Approvals {
   }
 }
 
-const toPublicCall = ({ hash: _, ...call }: ApprovableCall) => call
+const toPublicCall = ({ hash: _, needsSession: __, ...call }: ApprovableCall) => call
 
 const serializeCall = ({ tool, hash, input }: ApprovableCall) => JSON.stringify([tool, hash, input])

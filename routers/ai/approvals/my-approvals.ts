@@ -68,14 +68,19 @@ export type ApprovalAnswer = z.output<typeof approvalAnswer>
 export const buildQuestionKey = (person: number, id: string) => `tool-approval:${person}:${id}`
 export const buildAnswerKey = (person: number, id: string) => `${buildQuestionKey(person, id)}:answer`
 
+/** Value of a question that only a session answers. */
+export const FOR_SESSION = 'session'
+
 /** Stores the person's answer to a question of their stream. Only the first answer counts. */
 export async function answerApproval(ctx: Context, person: number, { id, ...answer }: ApprovalAnswer): Promise<void> {
   const { settings } = ctx.services
   const { kv } = ctx.services.stores
   const { notifier } = ctx.services.changes
   const key = buildAnswerKey(person, id)
-  const isPending = (await kv.get(buildQuestionKey(person, id))) !== undefined
+  const question = await kv.get(buildQuestionKey(person, id))
+  if (question === FOR_SESSION && !ctx.browser) throw new Problem('session_only')
   const value = JSON.stringify(answer)
-  if (!isPending || !(await kv.setIfAbsent(key, value, settings.tools.approvalTimeout))) throw new Problem('not_found')
+  if (question === undefined || !(await kv.setIfAbsent(key, value, settings.tools.approvalTimeout)))
+    throw new Problem('not_found')
   notifier.notify(key)
 }

@@ -3,7 +3,7 @@ import { createTimeLimit, runUntilAborted } from '../../core/timeout.ts'
 import { describeInvalidInput, toResultText } from '../../ports/ai/tool-calls.ts'
 import { AccountNeeded, type ServedResult, ToolFailure, ToolServerError } from '../../ports/ai/tool-servers.ts'
 import type { FunctionTool } from '../../ports/ai/tools.ts'
-import type { ApprovableCall } from '../approvals/approvals.ts'
+import type { ApprovableCall } from '../approvals/approvable-call.ts'
 import type { ChatContext } from '../chat-context.ts'
 import { type CallableTool, getServerLabel, hashDefinition } from './callable-tools.ts'
 
@@ -83,7 +83,9 @@ export const toApprovableCall = (tool: CallableTool, input: unknown): Approvable
   tool: tool.name,
   server: getServerLabel(tool),
   input,
-  hash: hashDefinition(tool),
+  // What a program was allowed before does not hold once only a session may answer.
+  hash: tool.approval === 'page' ? `page:${hashDefinition(tool)}` : hashDefinition(tool),
+  needsSession: tool.approval === 'page',
 })
 
 function runTool(

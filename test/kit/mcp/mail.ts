@@ -34,14 +34,14 @@ export const buildApprovals = (response: Response, approve: boolean, reason?: st
   }))
 
 /** A service whose models may send mail by a tool that asks, and two people who speak to it as programs for OpenAI do. */
-export async function startMail(adapter = 'openai-compatible') {
+export async function startMail(adapter = 'openai-compatible', requireApproval: 'always' | 'page' = 'always') {
   await using startup = new AsyncDisposableStack()
   const server = startup.use(await startToolServer())
   const upstream = startup.use(await startProvider())
   const resources = startup.move()
 
   async function start(settings: Record<string, string> = {}): Promise<TestApp> {
-    const mcpServers = [{ label: 'Mail', url: server.url, requireApproval: 'always' }]
+    const mcpServers = [{ label: 'Mail', url: server.url, requireApproval }]
     const models = [
       { id: 'mock-1', external: true, tools: ['mail_echo'], fallback: ['mock-2'] },
       { id: 'mock-2', external: true },

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { Problem } from '../core/problems.ts'
-import type { Services } from '../core/services.ts'
-import { TOOL_QUESTIONS } from '../ports/vault.ts'
+import { Problem } from '../../core/problems.ts'
+import type { Services } from '../../core/services.ts'
+import { TOOL_QUESTIONS } from '../../ports/vault.ts'
 
 /** Maximum number of open questions of one person; the oldest is dropped first. */
 const MAX_QUESTIONS = 20
@@ -61,6 +61,16 @@ export async function askPerson(store: Store, person: number, asked: Asked): Pro
       ? undefined
       : [...questions, { id: randomUUID(), ...asked, isAllowed: false, askedAt: now, until }].slice(-MAX_QUESTIONS),
   )
+}
+
+/** True if the person has allowed the call, which has not run yet. */
+export async function hasAllowance(
+  store: Store,
+  person: number,
+  call: Pick<ToolQuestion, 'credential' | 'fingerprint'>,
+): Promise<boolean> {
+  const { questions } = await readQuestions(store, person)
+  return questions.some((one) => one.isAllowed && isSame(one, call))
 }
 
 /** Uses up the person's answer to a call. Of several equal calls at once, only one gets it. */
