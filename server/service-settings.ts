@@ -33,7 +33,7 @@ export function buildSettings(env: Env, appKey: string): Settings {
     connectRequestSeconds: env.ALLOW_EXTERNAL_APPS_CONNECT_REQUEST_TIMEOUT,
     connectionsPerMinute: env.APP_CONNECTIONS_PER_MINUTE,
     allowAccountRemoval: env.ALLOW_ACCOUNT_REMOVAL,
-    allowUserTokenCreation: env.ALLOW_USER_TOKEN_CREATION,
+    allowUserTokenCreation: env.ALLOW_USER_TOKEN_CREATION ?? env.NODE_ENV === 'development',
     oauth: readOAuthSettings(env),
     usageRetentionMonths: env.RETENTION_USAGE_MONTHS,
     aiRequestsPerMinute: env.RATE_LIMIT_AI_PER_MINUTE,

@@ -4,27 +4,21 @@ import { Problem } from '../../routers/core/problems.ts'
 import { createCaller } from '../../routers/index.ts'
 import { logServerFailure, toFailure } from '../http/failure.ts'
 import { readJsonBodies } from '../http/json-text.ts'
-import type { ContextResolver } from '../http/procedures.ts'
 import { allowCrossOrigin, setCrossOriginHeaders } from './cross-origin.ts'
 import { type MetadataOptions, registerMetadata } from './metadata.ts'
 import { readClient, readParameters, refuseRequest, toAscii } from './parameters.ts'
 
-interface OAuthOptions extends MetadataOptions {
-  /** Nothing here has a caller: programs prove themselves by what they send. */
-  resolveGuestContext: ContextResolver
-}
-
 const BODY_LIMIT = 16 * 1024
 
 /** Registers the addresses at which programs get tokens, and the documents that name them. */
-export async function oauth(app: FastifyInstance, options: OAuthOptions) {
+export async function oauth(app: FastifyInstance, options: MetadataOptions) {
   app.addHook('onRequest', async (_, reply) => void setCrossOriginHeaders(reply))
   app.setErrorHandler(sendError)
   registerMetadata(app, options)
   await app.register(async (scope) => registerEndpoints(scope, options))
 }
 
-function registerEndpoints(app: FastifyInstance, options: OAuthOptions): void {
+function registerEndpoints(app: FastifyInstance, options: MetadataOptions): void {
   app.addHook('onRequest', async (_, reply) => void reply.headers({ 'cache-control': 'no-store', pragma: 'no-cache' }))
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(
@@ -46,12 +40,12 @@ function post(app: FastifyInstance, url: string, handler: Handler): void {
   app.post(url, { bodyLimit: BODY_LIMIT }, handler)
 }
 
-async function createApi({ resolveGuestContext }: OAuthOptions, request: FastifyRequest, reply: FastifyReply) {
+async function createApi({ resolveGuestContext }: MetadataOptions, request: FastifyRequest, reply: FastifyReply) {
   request.context = await resolveGuestContext(request, reply)
   return createCaller(request.context).oauth
 }
 
-async function sendTokens(request: FastifyRequest, reply: FastifyReply, options: OAuthOptions) {
+async function sendTokens(request: FastifyRequest, reply: FastifyReply, options: MetadataOptions) {
   const parameters = readParameters(request.body)
   const client = readClient(request.headers.authorization, parameters)
   const grantType = parameters.get('grant_type')
@@ -76,7 +70,7 @@ async function sendTokens(request: FastifyRequest, reply: FastifyReply, options:
   }
 }
 
-async function revoke(request: FastifyRequest, reply: FastifyReply, options: OAuthOptions) {
+async function revoke(request: FastifyRequest, reply: FastifyReply, options: MetadataOptions) {
   const parameters = readParameters(request.body)
   const client = readClient(request.headers.authorization, parameters)
   const token = parameters.get('token')
@@ -94,7 +88,7 @@ const registration = z.object({
 })
 
 /** Sends back what the program sent, as some of them fail at anything else. Every program is a public client. */
-async function register(request: FastifyRequest, reply: FastifyReply, options: OAuthOptions) {
+async function register(request: FastifyRequest, reply: FastifyReply, options: MetadataOptions) {
   const wanted = registration.safeParse(request.body)
   if (!wanted.success)
     throw new Problem('oauth_refused', {

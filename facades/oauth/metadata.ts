@@ -1,11 +1,15 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Settings } from '../../routers/core/settings.ts'
+import { createCaller } from '../../routers/index.ts'
+import type { ContextResolver } from '../http/procedures.ts'
 import { allowCrossOrigin } from './cross-origin.ts'
 
 export interface MetadataOptions {
   settings: Pick<Settings, 'baseUrl' | 'oauth'>
   /** Name of the site. */
   name: string
+  /** Nothing here has a caller: programs prove themselves by what they send. */
+  resolveGuestContext: ContextResolver
 }
 
 const RESOURCE_PATH = '/.well-known/oauth-protected-resource'
@@ -18,9 +22,9 @@ export const findResourceMetadata = (
   oauth.clients !== 'off' && oauth.abilities.includes('mcp') ? `${baseUrl}${RESOURCE_PATH}${path}` : undefined
 
 /** Registers the documents by which programs find the sign-in (RFC 8414, RFC 9728). They promise only what the settings open. */
-export function registerMetadata(app: FastifyInstance, { settings, name }: MetadataOptions): void {
+export function registerMetadata(app: FastifyInstance, options: MetadataOptions): void {
+  const { settings, name, resolveGuestContext } = options
   const { baseUrl, oauth } = settings
-  const server = buildServerMetadata(settings)
   const toResource = (path: string, scopes: readonly string[]) => ({
     resource: `${baseUrl}${path}`,
     authorization_servers: [baseUrl],
@@ -28,29 +32,33 @@ export function registerMetadata(app: FastifyInstance, { settings, name }: Metad
     bearer_methods_supported: ['header'],
     resource_name: name,
   })
-  const get = (url: string, build: (path: string) => object) => {
+  const get = (url: string, build: (request: FastifyRequest, reply: FastifyReply) => Promise<object> | object) => {
     allowCrossOrigin(app, url, 'GET')
-    app.get(url, (request, reply) =>
-      reply.header('cache-control', 'public, max-age=300').send(build(request.url.slice(RESOURCE_PATH.length))),
-    )
+    app.get(url, async (request, reply) => {
+      const document = await build(request, reply)
+      return reply.header('cache-control', 'public, max-age=300').send(document)
+    })
   }
-  get('/.well-known/oauth-authorization-server', () => server)
+  get('/.well-known/oauth-authorization-server', async (request, reply) => {
+    request.context = await resolveGuestContext(request, reply)
+    return buildServerMetadata(settings, await createCaller(request.context).oauth.offersDocuments())
+  })
   get(RESOURCE_PATH, () => toResource('', oauth.abilities))
   if (!oauth.abilities.includes('mcp')) return
   for (const path of ['/mcp', '/mcp/:server(^[\\w-]{1,120}$)'])
-    get(`${RESOURCE_PATH}${path}`, (asked) => toResource(cleanPath(asked), ['mcp']))
+    get(`${RESOURCE_PATH}${path}`, ({ url }) => toResource(cleanPath(url.slice(RESOURCE_PATH.length)), ['mcp']))
 }
 
 const cleanPath = (path: string) => path.split('?', 1)[0]?.replace(/\/$/, '') ?? ''
 
-function buildServerMetadata({ baseUrl, oauth }: MetadataOptions['settings']) {
+function buildServerMetadata({ baseUrl, oauth }: MetadataOptions['settings'], offersDocuments: boolean) {
   return {
     issuer: baseUrl,
     authorization_endpoint: `${baseUrl}/oauth/authorize`,
     token_endpoint: `${baseUrl}/oauth/token`,
     revocation_endpoint: `${baseUrl}/oauth/revoke`,
     ...(oauth.clients === 'any' && { registration_endpoint: `${baseUrl}/oauth/register` }),
-    ...(oauth.clients !== 'registered' && { client_id_metadata_document_supported: true }),
+    ...(offersDocuments && { client_id_metadata_document_supported: true }),
     response_types_supported: ['code'],
     response_modes_supported: ['query'],
     grant_types_supported: ['authorization_code', 'refresh_token'],

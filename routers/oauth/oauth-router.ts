@@ -17,6 +17,7 @@ import {
   rotateSecret,
 } from './client-admin.ts'
 import { agree, type ConsentView, decline, showRequest } from './consent.ts'
+import { offersDocuments } from './document-access.ts'
 import { registerDynamic, registration } from './dynamic-registration.ts'
 import { endOwnGrant } from './grants.ts'
 import { checkInput, checkSignIn, type SignInCheck } from './sign-in-check.ts'
@@ -64,6 +65,12 @@ export const oauthRouter = router({
     .meta(about('Register a program as RFC 7591 says. Nothing is stored: its id contains the registration.'))
     .input(registration)
     .mutation(({ ctx, input }) => registerDynamic(ctx, input)),
+
+  offersDocuments: anyone
+    .meta(
+      about('Tell whether the ids of programs may be addresses of documents, which the service must be able to fetch.'),
+    )
+    .query(({ ctx }): Promise<boolean> => offersDocuments(ctx)),
 
   revoke: anyone
     .meta(about('End the grant of a token, as RFC 7009 says.'))

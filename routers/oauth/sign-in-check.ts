@@ -2,13 +2,8 @@ import { z } from 'zod'
 import type { Context } from '../core/context.ts'
 import type { Settings } from '../core/settings.ts'
 import { parseDocument } from './client-document.ts'
+import { knownDocuments } from './document-access.ts'
 import { isOpenTo } from './oauth-errors.ts'
-
-/** Documents of programs that many people use: where these can be fetched, those of others can, too. */
-const knownDocuments = [
-  'https://claude.ai/oauth/claude-code-client-metadata',
-  'https://chatgpt.com/oauth/codex/client.json',
-]
 
 export const checkInput = z.strictObject({
   documents: z

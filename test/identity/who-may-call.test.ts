@@ -56,7 +56,7 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
   { open: 'an external app', to: 'connections.delete' },
   { open: 'anyone', to: 'configs.list configs.get configs.public health.check health.ready' },
   { open: 'anyone', to: 'announcements.latestPolicy pages.visit sessions.current translationLabels.get' },
-  { open: 'anyone', to: 'oauth.token oauth.register oauth.revoke' },
+  { open: 'anyone', to: 'oauth.token oauth.register oauth.revoke oauth.offersDocuments' },
   { open: 'anyone', to: 'toolAccounts.clientDocument' },
   { open: 'anyone in a browser', to: 'sessions.login sessions.beginLogin sessions.finishLogin sessions.logout' },
   { open: 'anyone in a browser', to: 'accountInvitations.open accountInvitations.accept' },

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { signIn } from '../kit/browser.ts'
 import { callFromPage, postForm, startOAuth } from '../kit/oauth/program.ts'
 
@@ -6,7 +6,7 @@ const SERVER = '/.well-known/oauth-authorization-server'
 const RESOURCE = '/.well-known/oauth-protected-resource'
 
 test('metadata agree on the issuer, and pages of any origin may read them', async () => {
-  await using svc = await startOAuth({ SITE_NAME: 'Uni Chat' })
+  await using svc = await startOAuth({ SITE_NAME: 'Uni Chat', OAUTH_CLIENT_HOSTS: 'claude.ai' })
   const read = async (path: string) => {
     const answer = await svc.send('GET', path, { headers: { accept: 'text/html', origin: 'https://page.example' } })
     expect([path, answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([path, 200, '*'])
@@ -50,7 +50,7 @@ test.each([
   ['documents', [200, 200, 400, 404], undefined, true],
   ['any', [200, 200, 400, 400], 'string', true],
 ])('with OAUTH_CLIENTS=%s no more is promised than works', async (OAUTH_CLIENTS, statuses, register, documents) => {
-  await using svc = await startOAuth({ OAUTH_CLIENTS })
+  await using svc = await startOAuth({ OAUTH_CLIENTS, OAUTH_CLIENT_HOSTS: 'claude.ai' })
   const get = (path: string) => svc.send('GET', path)
   const post = (path: string) => svc.send('POST', path, { body: {} })
   const answers = await Promise.all([
@@ -68,6 +68,23 @@ test.each([
   const query = 'client_id=dyn_x&redirect_uri=http://127.0.0.1/'
   const { problem } = await callFromPage(browser, 'oauth.request', { query })
   expect(problem).toBe(OAUTH_CLIENTS === 'off' ? 'not_found' : 'authorization_invalid')
+})
+
+test.each([
+  [true, true],
+  [false, undefined],
+])('documents are promised only where one can be fetched (%s)', async (isReachable, promised) => {
+  await using svc = await startOAuth()
+  const fetch = vi.spyOn(svc.services.process.clientDocuments, 'fetch').mockImplementation(async () => {
+    if (!isReachable) throw new Error('no way out')
+    return { text: '{}', maxAge: undefined }
+  })
+  const read = async () => (await (await svc.send('GET', SERVER)).json()) as Record<string, unknown>
+
+  expect((await read())['client_id_metadata_document_supported']).toBe(promised)
+  const tried = fetch.mock.calls.length
+  expect(await read()).toMatchObject({ registration_endpoint: `${svc.url}/oauth/register` })
+  expect(fetch).toHaveBeenCalledTimes(tried)
 })
 
 test('without tokens of people there is nothing, and without their permission no consent', async () => {

@@ -18,8 +18,12 @@ export const identityShape = {
     .optional()
     .describe('Allows access tokens. If absent, they work in development and not in production.')
     .meta({ priority: 'may' }),
-  ALLOW_USER_TOKEN_CREATION: flag(false)
-    .describe('Allows people to create their own access tokens.')
+  ALLOW_USER_TOKEN_CREATION: z
+    .stringbool({ error: 'must be true or false' })
+    .optional()
+    .describe(
+      'Allows people to create their own access tokens, and to give programs access. If absent, they can in development and not in production.',
+    )
     .meta({ priority: 'may' }),
   ALLOW_ACCOUNT_REMOVAL: flag(false)
     .describe(
