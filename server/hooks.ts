@@ -5,6 +5,7 @@ import { endAccountsOfUser } from '../routers/catalogue/tools/tool-accounts.ts'
 import { createHooks, type HookRegistry } from '../routers/core/hooks.ts'
 import { runStatement } from '../routers/core/run-statement.ts'
 import { lockKeychain } from '../routers/identity/keychain.ts'
+import { endProgramsOfUser } from '../routers/oauth/grants.ts'
 import type { ReadAnnouncementText } from '../routers/ports/announcement-texts.ts'
 import { deleteAttachmentsOnErase } from '../routers/rooms/attachments/message-attachments.ts'
 import { requestRekeyForPerson } from '../routers/rooms/key-epochs.ts'
@@ -24,6 +25,7 @@ export function createServiceHooks(readAnnouncement: ReadAnnouncementText): Hook
   hooks.on('user-erasing', deleteAttachmentsOnErase)
   hooks.on('user-erasing', deleteReactionsOnErase)
   hooks.on('user-erasing', ({ em, userId }) => runStatement(em, eraseFromAudit, [`user:${userId}`]))
+  hooks.on('user-signed-out', endProgramsOfUser)
   hooks.on('user-keys-changed', requestRekeyForPerson)
   hooks.on('user-keys-changed', endLinksOfOldKeys)
   hooks.on('user-keys-changed', recordProfileChange)

@@ -46,6 +46,12 @@ export const setCodeGrant = statement<never>(
   `update ${OAuthCode.tableName} set grant_id = $2::int where hash = $1`,
 )
 
+/** Deletes the codes of a person, and waits for one that is being exchanged. Values: the person. */
+export const deleteCodesOfUser = statement<never>(
+  'delete-oauth-codes-of-user',
+  `delete from ${OAuthCode.tableName} where user_id = $1::int`,
+)
+
 /** Deletes codes a day after their expiry. Values: the batch size. */
 export const deleteExpiredCodes = statement<{ hash: string }>(
   'delete-expired-oauth-codes',

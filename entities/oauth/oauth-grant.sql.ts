@@ -95,6 +95,14 @@ export const deleteGrant = statement<EndedGrant>(
     returning g.id, t.id as "tokenId", g.user_id as "userId", c.name as "clientName", c.host as "clientHost"`,
 )
 
+/** Deletes the running grants of a person with their tokens. Values: the person. */
+export const deleteGrantsOfUser = statement<{ tokenId: number }>(
+  'delete-oauth-grants-of-user',
+  `delete from ${AccessToken.tableName} where id = any(array(
+     select t.id from ${grantsWithTokens} where g.user_id = $1::int and ${isRunning} order by g.id for update of g, t))
+   returning id as "tokenId"`,
+)
+
 /** Finds the grants of a person beyond the given number, those that were used last being kept. Values: person, number. */
 export const findExcessGrants = statement<{ id: number }>(
   'find-excess-oauth-grants',

@@ -36,7 +36,7 @@ export interface AcceptedPolicy {
   version: string
 }
 
-/** A person whose data visible to others has changed, in a transaction that locks the person. */
+/** A person in a transaction that locks them. */
 export interface ChangedPerson extends ChangeTransaction {
   userId: number
 }
@@ -66,6 +66,11 @@ export interface Hooks {
   'user-leaving': { userId: number; sql: Sql; toolAccounts: () => Promise<ToolAccounts> }
   /** A person is about to be erased, in a transaction; listeners remove references that are not foreign keys. */
   'user-erasing': Erasure
+  /**
+   * A person's sessions have ended, all or all but the one that asked, since they signed out everywhere or have another
+   * password. Listeners end what these sessions may have let in.
+   */
+  'user-signed-out': ChangedPerson
   /** A person's public key has changed, so everything wrapped for the old key is useless. */
   'user-keys-changed': ChangedPerson
   /** A person's public name, picture, text or key has changed. */

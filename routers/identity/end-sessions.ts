@@ -8,6 +8,7 @@ import {
 } from '../../entities/identity/session.sql.ts'
 import { lockPerson } from '../../entities/identity/user.sql.ts'
 import type { ChangeTransaction } from '../core/change-recorder.ts'
+import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { sessionCredential, tokenCredential } from '../ports/credential-watch.ts'
@@ -20,6 +21,13 @@ export async function endSessions({ em, changes }: ChangeTransaction, userId: nu
   const endedSessions = await runStatement(em, endSessionsOfUser, [userId])
   changes.addEnded(endedSessions.map(({ hash }) => sessionCredential(hash)))
   return endedSessions.length
+}
+
+/** Ends all sessions of a person, and whatever else they have signed in. */
+export async function signOutEverywhere(ctx: Context, { em, changes }: ChangeTransaction, userId: number) {
+  await runStatement(em, lockPerson, [userId])
+  await endSessions({ em, changes }, userId)
+  await ctx.services.process.hooks.emitSerial('user-signed-out', { userId, em, changes })
 }
 
 /**

@@ -7,7 +7,7 @@ import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { about, router, sensitiveAdmin, sessionUser } from '../core/trpc.ts'
 import { sourceOf } from '../ports/login.ts'
-import { endOtherSessions, endSessions } from './end-sessions.ts'
+import { endOtherSessions, signOutEverywhere } from './end-sessions.ts'
 import { findUser, userSelector } from './user-selector.ts'
 
 const MAX_LENGTH = 1024
@@ -33,7 +33,7 @@ export const passwordRouter = router({
     return { canChange: localAccounts.inUse && (await localAccounts.has(ctx.caller.person.username)) }
   }),
 
-  /** Changes the caller's password. Their other sessions end; this one continues with a new id. */
+  /** Changes the caller's password. Their other sessions and the access of their programs end; this session gets a new id. */
   change: sessionUser.input(passwordChange).mutation(async ({ ctx, input }) => {
     const { id, username, email } = ctx.caller.person
     const { session } = ctx.browser
@@ -48,6 +48,7 @@ export const passwordRouter = router({
       const { passwordChangedAt } = user
       if (!(await recordPasswordChange(em, { id, passwordChangedAt }))) throw new Problem('signed_out')
       await endOtherSessions({ em, changes }, id, session.handle)
+      await ctx.services.process.hooks.emitSerial('user-signed-out', { userId: id, em, changes })
       if (!(await ctx.services.login.localAccounts.setPassword(username, input.newPassword))) throw createNoAccount()
     })
     ctx.services.log.info({ userId: id, requestId: ctx.requestId }, 'a password was changed')
@@ -55,7 +56,11 @@ export const passwordRouter = router({
   }),
 
   set: sensitiveAdmin
-    .meta(about("Set a person's password, and create their account if needed. All their sessions end."))
+    .meta(
+      about(
+        "Set a person's password, and create their account if needed. All their sessions and the access of their programs end.",
+      ),
+    )
     .input(z.strictObject({ user: userSelector, password: newPassword }))
     .mutation(async ({ ctx, input: { user: selector, password } }) => {
       const { id, username, email, name, subject } = await findUser(ctx, selector)
@@ -65,7 +70,7 @@ export const passwordRouter = router({
       await withChangeLog(ctx, async (em, changes) => {
         if (!(await recordPasswordChange(em, { id })))
           throw new Problem('not_found', { detail: `There is no user ${username} any more.` })
-        await endSessions({ em, changes }, id)
+        await signOutEverywhere(ctx, { em, changes }, id)
         if (await ctx.services.login.localAccounts.setPassword(username, password)) return
         if (subject && sourceOf(subject) !== 'local') throw createBoundElsewhere(username, subject)
         const boundSubject = await ctx.services.login.localAccounts.add({ username, email, name }, password)

@@ -14,6 +14,7 @@ import type { Context } from '../core/context.ts'
 import { consumeRateLimit } from '../core/load/rate-limit.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
+import { lockActiveSession } from '../identity/end-sessions.ts'
 import type { BrowserSession } from '../ports/session.ts'
 import { OAUTH_REQUEST } from '../ports/vault.ts'
 import {
@@ -156,6 +157,8 @@ export async function agree(ctx: ConsentContext, sealed: string, servers: number
   const code = `svc_code_${generateSecret()}`
   const { person } = ctx.caller
   await runInTransaction(ctx, undefined, async (em) => {
+    // Whoever is signed out everywhere meanwhile gives no code afterwards.
+    await lockActiveSession(em, ctx.browser.session?.handle ?? '')
     const [saved] = await runStatement(em, saveClient, toClientValues(request))
     if (!saved) throw refuseOnPage('An administrator has blocked this program.')
     const expiresAt = new Date(Date.now() + CODE_MS)

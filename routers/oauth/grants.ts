@@ -1,8 +1,10 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
-import { deleteGrant, type EndedGrant } from '../../entities/oauth/oauth-grant.sql.ts'
+import { deleteCodesOfUser } from '../../entities/oauth/oauth-code.sql.ts'
+import { deleteGrant, deleteGrantsOfUser, type EndedGrant } from '../../entities/oauth/oauth-grant.sql.ts'
 import type { ChangeRecorder } from '../core/change-recorder.ts'
 import { withChangeLog } from '../core/changes.ts'
 import { type Context, describeActor } from '../core/context.ts'
+import type { Hooks } from '../core/hooks.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { tokenCredential } from '../ports/credential-watch.ts'
@@ -29,6 +31,14 @@ export async function endOwnGrant(ctx: ConsentContext, id: number): Promise<{ id
   })
   logEnd(ctx, id, userId)
   return { id }
+}
+
+/** Ends the access of all programs of a person, and codes that would give more of it. */
+export async function endProgramsOfUser({ userId, em, changes }: Hooks['user-signed-out']): Promise<void> {
+  // Codes go first: one that is being exchanged is a grant afterwards.
+  await runStatement(em, deleteCodesOfUser, [userId])
+  const ended = await runStatement(em, deleteGrantsOfUser, [userId])
+  changes.addEnded(ended.map(({ tokenId }) => tokenCredential(tokenId)))
 }
 
 export const logEnd = (ctx: Context, grantId: number, userId: number): void =>

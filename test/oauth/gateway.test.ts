@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { signIn } from '../kit/browser.ts'
+import { signIn, type TestBrowser } from '../kit/browser.ts'
+import { newName } from '../kit/identity/people.ts'
 import { callTool, listTools, sendRpc, startGateway } from '../kit/mcp/gateway.ts'
 import { buildTool, startToolServer } from '../kit/mcp/tool-server.ts'
 import {
@@ -83,11 +84,18 @@ test('a program that signed in for one server has no access to the others', asyn
   )
 })
 
-test('the end of its access ends what a program has under way', async () => {
-  const { browser } = await signIn(svc, 'cleo')
-  const { tokens } = await signInProgram(svc, browser)
+const endGrant = async (browser: TestBrowser) => {
   const { data } = await callFromPage(browser, 'oauth.grants')
   const [grant] = data as { id: number }[]
+  await callFromPage(browser, 'oauth.endGrant', { id: grant?.id })
+}
+
+test.each([
+  ['the end of its access', endGrant],
+  ['signing out everywhere', (browser: TestBrowser) => callFromPage(browser, 'sessions.logoutEverywhere', {})],
+] as const)('%s ends what a program has under way', async (_, end) => {
+  const { browser } = await signIn(svc, newName())
+  const { tokens } = await signInProgram(svc, browser)
   const called = Promise.withResolvers<void>()
   library.behave = async ({ rpc }) => {
     if (rpc.method !== 'tools/call') return false
@@ -100,7 +108,7 @@ test('the end of its access ends what a program has under way', async () => {
   )
   await called.promise
 
-  await callFromPage(browser, 'oauth.endGrant', { id: grant?.id })
+  await end(browser)
 
   expect(await call).not.toMatchObject({ result: { content: [{ text: expect.stringContaining('Ovid') }] } })
   library.behave = undefined

@@ -1,11 +1,13 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { signIn } from '../kit/browser.ts'
+import { PASSWORD, signIn } from '../kit/browser.ts'
 import { advanceClock } from '../kit/clock.ts'
+import { newName } from '../kit/identity/people.ts'
 import { APP_KEY } from '../kit/identity/sessions.ts'
 import {
   callFromPage,
   postForm,
   registerProgram,
+  requestCode,
   signInProgram,
   startOAuth,
   startPersonWithProgram,
@@ -18,6 +20,8 @@ const svc = shareResource(() => startOAuth({ OAUTH_ABILITIES: 'mcp,ai', APP_KEY 
 afterEach(() => void vi.useRealTimers())
 
 const MINUTE_MS = 60_000
+const NEW_PASSWORD = { currentPassword: PASSWORD, newPassword: 'quite another one' }
+type Owner = Pick<Awaited<ReturnType<typeof signIn>>, 'browser' | 'id'>
 
 describe('a refresh', () => {
   test('gives new tokens, and earlier access tokens work to their ends', async () => {
@@ -199,6 +203,27 @@ describe('the access of programs', () => {
     expect(await tryToken(svc, program.tokens.access_token)).toBe(401)
     expect((await program.refresh()).body['error']).toBe('invalid_grant')
     expect((await callFromPage(browser, 'oauth.grants')).data).toEqual([])
+  })
+
+  test.each([
+    ['a changed password', ({ browser }: Owner) => callFromPage(browser, 'password.change', NEW_PASSWORD)],
+    [
+      'a password that is set',
+      ({ id }: Owner) => svc.host.password.set({ user: { id }, password: 'quite another one' }),
+    ],
+    ['signing out everywhere', ({ browser }: Owner) => callFromPage(browser, 'sessions.logoutEverywhere', {})],
+  ] as const)('ends with %s, for nobody else', async (_, act) => {
+    const owner = await startPersonWithProgram(svc, newName())
+    const { program: others } = await startPersonWithProgram(svc, newName())
+    const { form } = await requestCode(svc, owner.browser)
+
+    await act(owner)
+
+    expect(await tryToken(svc, owner.program.tokens.access_token)).toBe(401)
+    expect((await owner.program.refresh()).body['error']).toBe('invalid_grant')
+    expect((await postForm(`${svc.url}/oauth/token`, form)).body['error'], 'an open code').toBe('invalid_grant')
+    expect(await tryToken(svc, others.tokens.access_token)).toBe(200)
+    expect((await others.refresh()).status).toBe(200)
   })
 
   test('ends for all when an administrator blocks the program', async () => {

@@ -1,10 +1,5 @@
 import { z } from 'zod'
-import {
-  endOwnSession,
-  endSessionsOfUser,
-  type ListedSession,
-  listSessions,
-} from '../../../entities/identity/session.sql.ts'
+import { endOwnSession, type ListedSession, listSessions } from '../../../entities/identity/session.sql.ts'
 import type { LoginMethod } from '../../../entities/identity/session.ts'
 import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
@@ -12,7 +7,7 @@ import { Problem } from '../../core/problems.ts'
 import { sessionUser } from '../../core/trpc.ts'
 import { sessionCredential } from '../../ports/credential-watch.ts'
 import type { BrowserSession } from '../../ports/session.ts'
-import { endOtherSessions } from '../end-sessions.ts'
+import { endOtherSessions, signOutEverywhere } from '../end-sessions.ts'
 
 /** A session as its owner sees it, without its secrets. */
 interface OwnSession extends Device {
@@ -52,10 +47,9 @@ export const ownSessions = {
     await browser.replace(session.subject.user)
   }),
 
-  /** Ends all sessions of the person, this one included. */
+  /** Ends all sessions of the person, this one included, and the access of their programs. */
   logoutEverywhere: sessionUser.mutation(async ({ ctx }) => {
-    const ended = await ctx.services.sql(endSessionsOfUser, [ctx.caller.person.id])
-    await ctx.services.changes.credentials.announce(ended.map(({ hash }) => sessionCredential(hash)))
+    await withChangeLog(ctx, (em, changes) => signOutEverywhere(ctx, { em, changes }, ctx.caller.person.id))
     return signOut(ctx)
   }),
 }
