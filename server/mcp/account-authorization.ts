@@ -121,10 +121,12 @@ export class AccountAuthorization implements ToolAccounts {
           { issuer: client.metadata.issuer, code },
           'the tokens of a tool account were not renewed',
         )
-        if (finalRefusals.has(code)) throw new RefreshRefused(code)
+        if (isFinalRefusal(client, code)) throw new RefreshRefused(code)
         return throwRefusal(error)
       })
-    return { refresh: refreshToken, ...readTokens(response) }
+    const fresh = readTokens(response)
+    // A server that does not replace the refresh token need not send it again.
+    return { ...fresh, refresh: fresh.refresh ?? refreshToken }
   }
 
   async revoke({ client: sealedClient, tokens: sealedTokens }: EndedConnection): Promise<Revocation> {
@@ -321,8 +323,12 @@ const shorten = (text: string) => text.slice(0, 200)
 
 const REQUEST = 'The request of tokens'
 
-/** Refusals after which no repetition succeeds. */
-const finalRefusals = new Set(['invalid_grant', 'invalid_client', 'unauthorized_client'])
+/**
+ * Returns true if no repetition succeeds. A server that refuses our client has forgotten it only if we registered it
+ * there: a secret that was entered can be corrected, and a document can be read later.
+ */
+const isFinalRefusal = ({ kind }: AccountClient, code: string) =>
+  code === 'invalid_grant' || (kind === 'registered' && (code === 'invalid_client' || code === 'unauthorized_client'))
 
 function throwRefusal(error: unknown): never {
   if (error instanceof ToolAccountError) throw error

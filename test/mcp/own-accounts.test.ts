@@ -67,6 +67,9 @@ async function addPerson(account?: string): Promise<Person> {
 const connectionsOf = ({ id }: Pick<Person, 'id'>) =>
   svc.rows<{ state: string }>('select * from mcp_connections where user_id = $1', [id])
 
+const endAccessToken = ({ id }: Pick<Person, 'id'>) =>
+  svc.rows("update mcp_connections set expires_at = now() - interval '1 hour' where user_id = $1", [id])
+
 /** Returns the tool result that the model got when the person asked. */
 async function ask({ token }: Pick<Person, 'token'>, app = svc): Promise<string> {
   const sent = upstream.requests.length
@@ -88,7 +91,7 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  Object.assign(server, { declines: false, resource: {}, metadata: {}, delay: 0 })
+  Object.assign(server, { declines: false, resource: {}, metadata: {}, delay: 0, rotates: true })
   upstream.behave = callsTool(TOOL, '{}')
   if (await isApproved()) return
   await connectAs(admin.browser, 'the-administrator')
@@ -154,7 +157,7 @@ describe('an expired token', () => {
       DATABASE_URL: svc.env.DATABASE_URL ?? '',
     })
     const ada = await addPerson('ada-there')
-    await svc.rows("update mcp_connections set expires_at = now() - interval '1 hour' where user_id = $1", [ada.id])
+    await endAccessToken(ada)
     const { refreshes } = server
     server.delay = 300
     const apps = Array.from({ length: 10 }, (_, index) => (index % 2 ? svc : second))
@@ -175,6 +178,28 @@ describe('an expired token', () => {
     expect(server.refreshes - refreshes).toBe(1)
     const [used, renewed] = server.tokens.slice(-2)
     expect(renewed).not.toBe(used)
+  })
+
+  test('an account lasts where the server keeps its refresh token', async () => {
+    const ada = await addPerson('ada-there')
+    server.rotates = false
+    const { refreshes } = server
+    for (let round = 0; round < 2; round++) {
+      await endAccessToken(ada)
+      expect(await ask(ada)).toBe('You are ada-there.')
+    }
+    expect(server.refreshes - refreshes).toBe(2)
+  })
+
+  test('a server that forgot our registration gets a new one', async () => {
+    const ada = await addPerson('ada-there')
+    const { data } = await connect(ada.browser)
+    await server.forgetClient(new URL(data['redirectUri'] ?? '').searchParams.get('client_id') ?? '')
+    await endAccessToken(ada)
+    expect(await ask(ada)).toContain('it has ended there')
+    expect(await readState(ada.browser)).toBe('expired')
+    expect(await connectAs(ada.browser, 'ada-again')).toBe(`/settings/accounts?connected=${id}`)
+    expect(await ask(ada)).toBe('You are ada-again.')
   })
 
   test('a refused refresh is told to the person, and not tried again', async () => {
@@ -198,7 +223,7 @@ describe('an expired token', () => {
 
   test('an authorization server that is down ends no account', async () => {
     const ada = await addPerson('ada-there')
-    await svc.rows("update mcp_connections set expires_at = now() - interval '1 hour' where user_id = $1", [ada.id])
+    await endAccessToken(ada)
     server.isDown = true
     expect(await ask(ada)).toBe('The tool server failed: its authorization server renews no tokens now.')
     server.isDown = false

@@ -90,9 +90,11 @@ async function beginConnection(ctx: AccountContext, serverId: number) {
   await consumeRateLimit(ctx, [`tool-accounts:${person}`], ATTEMPTS_PER_MINUTE)
   const server = await findServer(ctx, serverId)
   const [earlier] = await sql(listConnectionsOfUser, [person, serverId])
+  // A server that has ended the tokens may have forgotten our registration, too.
+  const earlierClient = earlier?.tokens ? earlier.client : undefined
   const accounts = await ai.toolAccounts()
   const { url, pending } = await accounts
-    .begin(server, earlier?.client, ctx.signal())
+    .begin(server, earlierClient, ctx.signal())
     .catch((error: unknown) => throwProblem(ctx, server, error))
   const stored: Pending = { ...pending, server: server.id, label: server.label, person, session: getSession(ctx) }
   await stores.kv.set(keyOf(pending.state), vault.seal(JSON.stringify(stored), PENDING), PENDING_MS)

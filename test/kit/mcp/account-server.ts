@@ -18,7 +18,6 @@ export async function startAccountServer() {
   http.listen(0, '127.0.0.1')
   await once(http, 'listening')
   const issuer = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
-  const provider = createProvider(issuer, tools.url)
   const state = {
     signedIn: 'nobody',
     /** Set to refuse the next request for consent. */
@@ -36,9 +35,19 @@ export async function startAccountServer() {
     /** Lets every request of tokens fail. */
     isDown: false,
     registrations: 0,
+    /** False to keep refresh tokens, and not to send them again. */
+    rotates: true,
+    /** The secrets with which clients asked for tokens or ended them. */
+    secrets: [] as string[],
     /** Milliseconds that the token endpoint takes. */
     delay: 0,
   }
+  const provider = createProvider(issuer, tools.url, () => state.rotates)
+  provider.use(async (ctx, next) => {
+    await next()
+    const isRefresh = ctx.oidc?.params?.['grant_type'] === 'refresh_token'
+    if (isRefresh && !state.rotates) delete (ctx.body as Record<string, unknown>)['refresh_token']
+  })
   provider.on('grant.success', ({ oidc }) => {
     if (oidc.params?.['grant_type'] === 'refresh_token') state.refreshes += 1
   })
@@ -54,6 +63,7 @@ export async function startAccountServer() {
     if (url.startsWith('/interaction/')) return finishInteraction(provider, { request, response }, state)
     if (url === '/.well-known/oauth-authorization-server') return sendMetadata(response, issuer, state.metadata)
     if (url === '/token/revocation') state.revocations += 1
+    if (url.startsWith('/token')) state.secrets.push(...readSecret(request))
     if (url !== '/token') return callback(request, response)
     if (state.isDown) return void response.writeHead(503).end()
     await pause(state.delay)
@@ -108,6 +118,8 @@ export async function startAccountServer() {
     async expire(header: string | undefined) {
       await (await provider.AccessToken.find(String(header).replace('Bearer ', '')))?.destroy()
     },
+    /** Forgets a registered client, as servers do that keep them for a time. */
+    forgetClient: (clientId: string) => new MemoryAdapter('Client').destroy(clientId) as Promise<void>,
     async [Symbol.asyncDispose]() {
       await tools[Symbol.asyncDispose]()
       http.closeAllConnections()
@@ -116,7 +128,7 @@ export async function startAccountServer() {
   })
 }
 
-function createProvider(issuer: string, resource: string): Provider {
+function createProvider(issuer: string, resource: string, rotates: () => boolean): Provider {
   return new Provider(issuer, {
     adapter: class extends MemoryAdapter {} as never,
     jwks: { keys: [generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'jwk' })] },
@@ -135,7 +147,7 @@ function createProvider(issuer: string, resource: string): Provider {
     findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
     interactions: { url: (_, { uid }) => `/interaction/${uid}` },
     issueRefreshToken: async () => true,
-    rotateRefreshToken: true,
+    rotateRefreshToken: rotates,
     features: {
       devInteractions: { enabled: false },
       registration: { enabled: true },
@@ -147,6 +159,13 @@ function createProvider(issuer: string, resource: string): Provider {
       },
     },
   })
+}
+
+/** Returns the secret of the client that sends the request, if it has one. */
+function readSecret({ headers: { authorization = '' } }: IncomingMessage): string[] {
+  const [scheme, text = ''] = authorization.split(' ')
+  const secret = Buffer.from(text, 'base64').toString().split(':')[1] ?? ''
+  return scheme === 'Basic' ? [decodeURIComponent(secret.replaceAll('+', ' '))] : []
 }
 
 function sendMetadata(response: ServerResponse, issuer: string, more: object): void {
