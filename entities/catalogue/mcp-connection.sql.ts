@@ -1,22 +1,36 @@
 import { isoTime, statement } from '../sql/statement.ts'
 import type { ConnectionState } from './mcp-connection.ts'
 
-/** A connection with its sealed secrets. */
-export interface ConnectionRow {
-  id: number
+/** How an administrator has entered this service as a client of a server's authorization server by now. */
+export interface EnteredClient {
+  clientId: string | null
+  /** Sealed. */
+  clientSecret: string | null
+  issuer: string | null
+}
+
+const enteredClient = `json_build_object(
+  'clientId', s.oauth_client_id, 'clientSecret', s.oauth_client_secret, 'issuer', s.oauth_issuer) as entered`
+
+/** The sealed secrets of a connection. */
+export interface SealedConnection {
   client: string
   tokens: string | null
+  /** Absent if nothing can have changed since the account was connected. */
+  entered?: EnteredClient
+}
+
+export interface ConnectionRow extends SealedConnection {
+  id: number
   state: ConnectionState
   /** True if the access token has ended, or will within ten seconds. */
   hasEnded: boolean
-  /** The current secret of our client at the server, sealed, if an administrator entered one. */
-  serverSecret: string | null
 }
 
 /** Finds the account of one person at one server. Values: the ids of the person and the server, and its address. */
 export const findConnection = statement<ConnectionRow>(
   'find-tool-connection',
-  `select c.id, c.client, c.tokens, c.state, s.oauth_client_secret as "serverSecret",
+  `select c.id, c.client, c.tokens, c.state, ${enteredClient},
           coalesce(c.expires_at < now() + interval '10 seconds', false) as "hasEnded"
      from mcp_connections c join mcp_servers s on s.id = c.server_id
     where c.user_id = $1 and c.server_id = $2 and c.url = $3 and s.url = c.url and s.account = 'person'`,
@@ -54,15 +68,12 @@ export const expireConnection = statement<never>(
 )
 
 /** A server at which people have their own accounts. */
-export interface AccountServerRow {
+export interface AccountServerRow extends EnteredClient {
   id: number
   label: string
   url: string
   transport: string
-  clientId: string | null
-  clientSecret: string | null
   scopes: string[] | null
-  issuer: string | null
 }
 
 /** The person may use the server. Administrators connect accounts at all of them, to read their tools. */
@@ -115,16 +126,11 @@ export const writeConnection = statement<{ id: number }>(
    returning id`,
 )
 
-/** The sealed secrets of a connection that ends. */
-export interface EndedConnection {
-  client: string
-  tokens: string | null
-}
-
 /** Selects a person's connections, to revoke them. Values: the ids of the person, and of the server or null for all. */
-export const listConnectionsOfUser = statement<EndedConnection & { id: number }>(
+export const listConnectionsOfUser = statement<SealedConnection & { id: number }>(
   'list-tool-connections-of-user',
-  `select id, client, tokens from mcp_connections where user_id = $1 and ($2::int is null or server_id = $2) limit 1000`,
+  `select c.id, c.client, c.tokens, ${enteredClient} from mcp_connections c join mcp_servers s on s.id = c.server_id
+    where c.user_id = $1 and ($2::int is null or c.server_id = $2) limit 1000`,
 )
 
 /** Values: the ids of connections. */
@@ -134,15 +140,16 @@ export const deleteConnections = statement<never>(
 )
 
 /** Ends the connections that no longer fit their server. Values: the id of the server or null for all. */
-export const deleteUnfitConnections = statement<EndedConnection>(
+export const deleteUnfitConnections = statement<SealedConnection>(
   'delete-unfit-tool-connections',
   `delete from mcp_connections c using mcp_servers s
     where s.id = c.server_id and ($1::int is null or s.id = $1) and (c.url <> s.url or s.account <> 'person')
-   returning c.client, c.tokens`,
+   returning c.client, c.tokens, ${enteredClient}`,
 )
 
 /** Ends all connections of servers that are about to be deleted. Values: the ids of the servers. */
-export const deleteConnectionsOfServers = statement<EndedConnection>(
+export const deleteConnectionsOfServers = statement<SealedConnection>(
   'delete-tool-connections-of-servers',
-  'delete from mcp_connections where server_id = any($1) returning client, tokens',
+  `delete from mcp_connections c using mcp_servers s
+    where s.id = c.server_id and s.id = any($1) returning c.client, c.tokens, ${enteredClient}`,
 )

@@ -1,11 +1,12 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
+import type { SealedConnection } from '../../entities/catalogue/mcp-connection.sql.ts'
 
 /** Inputs of jobs, by the name of the job. */
 export interface JobInputs {
   'extract-text': { attachmentId: number }
   'export-person': { exportId: number }
   /** Sealed tokens whose connections are gone. */
-  'revoke-accounts': { connections: { client: string; tokens: string | null }[] }
+  'revoke-accounts': { connections: SealedConnection[] }
 }
 
 export type JobName = keyof JobInputs

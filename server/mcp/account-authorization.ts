@@ -1,6 +1,6 @@
 import * as oauth from 'openid-client'
 import { z } from 'zod'
-import type { EndedConnection } from '../../entities/catalogue/mcp-connection.sql.ts'
+import type { SealedConnection } from '../../entities/catalogue/mcp-connection.sql.ts'
 import {
   type AccountDiscovery,
   type AccountServer,
@@ -14,6 +14,7 @@ import {
 import { tryParseJson } from '../../routers/ports/ai/tool-calls.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import { SERVER_CLIENT_SECRET, type Vault } from '../../routers/ports/vault.ts'
+import { findCurrentClient } from './account-clients.ts'
 import { discoverServer, type FoundServer, type ServerMetadata } from './account-discovery.ts'
 import type { AccountNetwork } from './account-network.ts'
 import {
@@ -111,8 +112,13 @@ export class AccountAuthorization implements ToolAccounts {
   }
 
   /** Gets new tokens. Throws `RefreshRefused` if the account has ended, and `ToolAccountError` for what may pass. */
-  async refresh(sealedClient: string, refreshToken: string, currentSecret: string | null): Promise<FreshTokens> {
-    const client = this.#withCurrentSecret(this.#options.secrets.openClient(sealedClient), currentSecret)
+  async refresh(connection: SealedConnection, refreshToken: string): Promise<FreshTokens> {
+    const { secrets, vault } = this.#options
+    const client = findCurrentClient(secrets.openClient(connection.client), connection.entered, vault)
+    if (!client) {
+      await this.revoke(connection)
+      throw new RefreshRefused('an administrator has entered another client or authorization server')
+    }
     const response = await oauth
       .refreshTokenGrant(this.#configure(client), refreshToken, { resource: client.resource })
       .catch((error: unknown) => {
@@ -129,11 +135,13 @@ export class AccountAuthorization implements ToolAccounts {
     return { ...fresh, refresh: fresh.refresh ?? refreshToken }
   }
 
-  async revoke({ client: sealedClient, tokens: sealedTokens }: EndedConnection): Promise<Revocation> {
-    if (sealedTokens === null) return 'revoked'
+  async revoke(connection: SealedConnection): Promise<Revocation> {
+    if (connection.tokens === null) return 'revoked'
     try {
-      const client = this.#options.secrets.openClient(sealedClient)
-      const { access, refresh } = this.#options.secrets.openTokens(sealedTokens)
+      const { secrets, vault } = this.#options
+      const ownClient = secrets.openClient(connection.client)
+      const client = findCurrentClient(ownClient, connection.entered, vault) ?? ownClient
+      const { access, refresh } = secrets.openTokens(connection.tokens)
       if (!client.metadata['revocation_endpoint']) return 'unsupported'
       const config = this.#configure(client)
       // A revoked refresh token ends the access tokens at most servers, but not at all of them.
@@ -144,12 +152,6 @@ export class AccountAuthorization implements ToolAccounts {
       this.#options.log.warn({ code: readErrorCode(error) }, 'the tokens of a tool account could not be revoked')
       return 'failed'
     }
-  }
-
-  /** The secret that an administrator has entered may have changed since the account was connected. */
-  #withCurrentSecret(client: AccountClient, sealed: string | null): AccountClient {
-    if (client.kind !== 'entered' || sealed === null) return client
-    return { ...client, clientSecret: this.#options.vault.open(sealed, SERVER_CLIENT_SECRET) }
   }
 
   #chooseClient({ clientId }: AccountServer, { metadata }: FoundServer): ClientKind {

@@ -181,7 +181,7 @@ async function readFirst({ network, trusted, signal }: Discovery, step: string, 
 }
 
 /** Compares addresses; only the slash of an empty path makes no difference. */
-const isSameAddress = (one: string, other: string) =>
+export const isSameAddress = (one: string, other: string) =>
   one === other || (URL.parse(one)?.href ?? one) === (URL.parse(other)?.href ?? other)
 
 const trimSlash = (path: string) => path.replace(/\/$/, '')

@@ -123,7 +123,7 @@ export class AccountTokens {
     const { sql, secrets } = this.#options
     try {
       const authorization = await this.#options.authorization()
-      const fresh = await authorization.refresh(row.client, refreshToken, row.serverSecret)
+      const fresh = await authorization.refresh(row, refreshToken)
       const values = [row.id, row.tokens, secrets.sealTokens(fresh), fresh.expiresIn]
       const [written] = await sql(writeRefreshed, values)
       // The person has meanwhile ended or connected it again.

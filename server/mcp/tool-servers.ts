@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { CallToolResult, ListToolsResult, MCPClient } from '@ai-sdk/mcp'
 import { LRUCache } from 'lru-cache'
 import { toObjectSchema } from '../../routers/ports/ai/json-schema.ts'
-import type { ServerConfig } from '../../routers/ports/ai/mcp-server-config.ts'
+import { isImpersonalHeader, type ServerConfig } from '../../routers/ports/ai/mcp-server-config.ts'
 import {
   type ContentPart,
   type ListedTool,
@@ -177,18 +177,20 @@ async function readListing(client: MCPClient, signal: AbortSignal): Promise<Tool
 
 /**
  * Returns the headers of the additional configuration, and the API key as a bearer token if all share it. Where people
- * have their own accounts, no shared authorization stands in for a missing one.
+ * have their own accounts, no shared credential stands in for a missing one, so only known other headers are sent.
  */
 function buildHeaders(vault: Vault, { account, apiKey, additionalConfig }: ToolServer): Record<string, string> {
   const config = additionalConfig
     ? (JSON.parse(vault.open(additionalConfig, SERVER_CONFIG)) as { headers?: unknown })
     : {}
   const entries = Object.entries((config.headers ?? {}) as Record<string, unknown>)
-  const headers = entries.flatMap(([name, value]) => (typeof value === 'string' ? [[name.toLowerCase(), value]] : []))
-  const { authorization, ...others } = Object.fromEntries(headers)
+  const headers = entries.flatMap(([name, value]) =>
+    typeof value === 'string' && (account !== 'person' || isImpersonalHeader(name))
+      ? [[name.toLowerCase(), value]]
+      : [],
+  )
   return {
-    ...others,
-    ...(authorization !== undefined && account !== 'person' && { authorization }),
+    ...Object.fromEntries(headers),
     ...(apiKey && account === 'shared' && { authorization: `Bearer ${vault.open(apiKey, SERVER_KEY)}` }),
   }
 }

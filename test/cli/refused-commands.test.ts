@@ -111,4 +111,10 @@ test('models are not synchronised from an invalid configuration, whose line is n
   await writeFile(file, `providers: []\nmcpServers:\n${entries.join('')}`)
   const twice = await runCommand(['models', 'sync'], { env: { ...machine.env, AI_CONFIG: file } })
   expect(twice.stderr).toContain('line 5, mcpServers.2: has the address of mcpServers.0')
+
+  const personal = `{label: L, url: "${servers[0]}", account: person, apiKey: k, headers: {X-Api-Key: k}}`
+  await writeFile(file, `providers: []\nmcpServers:\n  - ${personal}\n`)
+  const mixed = await runCommand(['models', 'sync'], { env: { ...machine.env, AI_CONFIG: file } })
+  expect(mixed.stderr).toContain('mcpServers.0.apiKey: must be absent with the account person')
+  expect(mixed.stderr).toContain('mcpServers.0.headers.X-Api-Key: must be absent')
 })

@@ -53,6 +53,15 @@ describe('the client', () => {
     ])
   })
 
+  test('a server of own accounts has no key that all share', async () => {
+    await using svc = await startWith({})
+    const admin = createApiClient(svc, (await svc.user({ role: 'admin', abilities: ['read', 'write', 'admin'] })).token)
+    const id = await findServer(svc)
+    const { status, errors } = await admin.update('mcp-servers', id, { apiKey: SECRET })
+    expect(status).toBe(422)
+    expect(JSON.stringify(errors)).toContain('while there is an apiKey')
+  })
+
   test('a public service is known by its document, which says where people return', async () => {
     server.metadata = { client_id_metadata_document_supported: true }
     const settings = { ...productionSettings, BASE_URL: 'https://chat.example.org' }
@@ -74,6 +83,74 @@ describe('the client', () => {
       issuer: null,
       reason: `The authorization server: its address ${server.issuer} is not encrypted`,
     })
+  })
+})
+
+describe('the entered secret', () => {
+  const ENTERED = 'the entered secret'
+  const resources = shareResource(() =>
+    startWith(
+      { oauth: { clientId: 'entered', clientSecret: ENTERED, issuer: server.issuer } },
+      { BASE_URL: 'http://127.0.0.1' },
+    ),
+  )
+
+  /** Connects the account of an administrator; returns what reads the tools with an access token that has ended. */
+  async function connectAdmin(name: string) {
+    const svc = resources
+    const admin = await signIn(svc, name)
+    await svc.host.admin.setRole({ user: { id: admin.id }, role: 'admin' })
+    await admin.browser.login(name)
+    const api = createApiClient(svc, (await svc.user({ role: 'admin', abilities: ['read', 'write', 'admin'] })).token)
+    const id = await findServer(svc)
+    const change = async (attributes: object) =>
+      expect((await api.update('mcp-servers', id, attributes)).status).toBe(200)
+    await change({ oauthClientSecret: ENTERED, oauthIssuer: server.issuer })
+    server.signedIn = name
+    const { pathname, search } = new URL(await server.authorize((await connect(admin.browser, id)).url.href))
+    await admin.browser.send('GET', pathname + search)
+    const find = () =>
+      svc.rows<{ state: string; tokens: string | null }>(
+        'select state, tokens from mcp_connections where user_id = $1',
+        [admin.id],
+      )
+    expect(await find()).toMatchObject([{ state: 'active' }])
+    const refresh = async () => {
+      await svc.rows("update mcp_connections set expires_at = now() - interval '1 hour' where user_id = $1", [admin.id])
+      await admin.browser.send('POST', '/trpc/mcp.sync', { body: {} })
+      return (await find())[0]
+    }
+    return { change, refresh, find }
+  }
+
+  test('a mistyped secret ends no account, and a corrected one renews it', async () => {
+    const { change, refresh, find } = await connectAdmin('typist')
+    const [before] = await find()
+    await change({ oauthClientSecret: SECRET })
+    expect(await refresh()).toEqual(before)
+    expect(server.secrets.at(-1)).toBe(SECRET)
+    await change({ oauthClientSecret: ENTERED })
+    const after = await refresh()
+    expect(after?.state).toBe('active')
+    expect(after?.tokens).not.toBe(before?.tokens)
+  })
+
+  test('a secret for another authorization server is never sent to the former one', async () => {
+    const { change, refresh } = await connectAdmin('mover')
+    const [sent, revoked] = [server.secrets.length, server.revocations]
+    await change({ oauthClientSecret: SECRET, oauthIssuer: 'https://sso.example.org' })
+    expect(await refresh()).toEqual({ state: 'expired', tokens: null })
+    expect(new Set(server.secrets.slice(sent))).toEqual(new Set([ENTERED]))
+    expect(server.revocations).toBeGreaterThan(revoked)
+  })
+
+  test('a secret of another client is never sent for the former one', async () => {
+    const { change, refresh } = await connectAdmin('renamer')
+    const sent = server.secrets.length
+    await change({ oauthClientSecret: SECRET, oauthClientId: 'another' })
+    expect(await refresh()).toEqual({ state: 'expired', tokens: null })
+    expect(new Set(server.secrets.slice(sent))).toEqual(new Set([ENTERED]))
+    await change({ oauthClientId: 'entered' })
   })
 })
 

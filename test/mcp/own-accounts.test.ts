@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { SERVER_CONFIG, SERVER_KEY } from '../../routers/ports/vault.ts'
 import { buildQuestion, callsTool, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
 import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
@@ -13,7 +14,7 @@ const SHARED_KEY = 'CANARY-the-key-that-all-share'
 const server = shareResource(startAccountServer)
 const upstream = shareResource(startProvider)
 const config = shareResource(() => {
-  const mcpServers = [{ label: 'Library', url: server.url, account: 'person', apiKey: SHARED_KEY }]
+  const mcpServers = [{ label: 'Library', url: server.url, account: 'person' }]
   return writeConfig(upstream.url, { model: { tools: [TOOL] }, more: { mcpServers } })
 })
 const settings = { ALLOW_EXTERNAL_APPS_GROUPS_AI: 'true', APP_KEY: 'a key of thirty-two characters, or more' }
@@ -88,6 +89,11 @@ beforeAll(async () => {
   await admin.browser.login('admin')
   const servers = await svc.rows<{ id: number }>('select id from mcp_servers')
   id = servers[0]?.id ?? 0
+  // Servers may have shared credentials from before their people had accounts of their own.
+  const headers = { Cookie: SHARED_KEY, 'X-Api-Key': SHARED_KEY, 'Accept-Language': 'eo' }
+  const { vault } = svc.services
+  const [key, config] = [vault.seal(SHARED_KEY, SERVER_KEY), vault.seal(JSON.stringify({ headers }), SERVER_CONFIG)]
+  await svc.changeCatalogue(`update mcp_servers set api_key = '${key}', additional_config = '${config}'`)
 })
 
 beforeEach(async () => {
@@ -106,6 +112,14 @@ describe('a call', () => {
   test('a tool is called with the own account of whoever asks', async () => {
     const [ada, bea] = [await addPerson('ada-there'), await addPerson('bea-there')]
     expect([await ask(ada), await ask(bea)]).toEqual(['You are ada-there.', 'You are bea-there.'])
+  })
+
+  test('no configured header that all share goes along', async () => {
+    const called = server.headers.length
+    expect(await ask(await addPerson('ada-there'))).toBe('You are ada-there.')
+    const sent = server.headers.slice(called)
+    expect(sent.map((headers) => headers['accept-language'])).toContain('eo')
+    expect(JSON.stringify(sent)).not.toContain(SHARED_KEY)
   })
 
   test("without an account neither another's nor the shared key is used", async () => {

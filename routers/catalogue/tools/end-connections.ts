@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql'
 import {
   deleteConnectionsOfServers,
   deleteUnfitConnections,
-  type EndedConnection,
+  type SealedConnection,
 } from '../../../entities/catalogue/mcp-connection.sql.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import type { JobQueue } from '../../ports/job-queue.ts'
@@ -21,7 +21,7 @@ export const endUnfitConnections = async (em: EntityManager, jobQueue: JobQueue,
 export const endConnectionsOfServers = async (em: EntityManager, jobQueue: JobQueue, servers: readonly number[]) =>
   revokeLater(em, jobQueue, await runStatement(em, deleteConnectionsOfServers, [servers]))
 
-async function revokeLater(em: EntityManager, jobQueue: JobQueue, ended: readonly EndedConnection[]): Promise<void> {
+async function revokeLater(em: EntityManager, jobQueue: JobQueue, ended: readonly SealedConnection[]): Promise<void> {
   for (let at = 0; at < ended.length; at += BATCH_SIZE)
     await jobQueue.enqueue(em, 'revoke-accounts', { input: { connections: ended.slice(at, at + BATCH_SIZE) } })
 }

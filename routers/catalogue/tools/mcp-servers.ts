@@ -98,7 +98,7 @@ export const mcpServers = defineResource({
     additionalConfig: secret(
       SERVER_CONFIG,
       config,
-      'Headers, arguments and other options of the server. Nobody gets them back: stars stand for them.',
+      'Headers, arguments and other options of the server. Where people have their own accounts, headers that could be shared credentials are not sent. Nobody gets them back: stars stand for them.',
     ),
     account: attribute(account, { write: true, default: 'shared', sensitive: true, only: 'admin' }),
     oauthClientId: attribute(clientId, { write: true, default: null, sensitive: true, only: 'admin' }),
@@ -132,11 +132,15 @@ async function recordToolChanges({ em, changes, row }: Omit<WrittenRow, 'input'>
   for (const { id } of tools) changes.add(['all'], 'updated', 'ai-tools', id)
 }
 
-/** People connect their accounts only where calls go over HTTP. */
-const findAccountIssues = ({ account, transport }: Record<string, unknown>): Issue[] =>
-  account === 'person' && transport === 'stdio'
-    ? [{ path: ['account'], message: 'must not be person, as programs have no accounts' }]
-    : []
+/** People connect their accounts only where calls go over HTTP, and no key that all share stands in for them. */
+function findAccountIssues({ account, transport, apiKey }: Record<string, unknown>): Issue[] {
+  if (account !== 'person') return []
+  const reasons = [
+    ...(transport === 'stdio' ? ['as programs have no accounts'] : []),
+    ...(apiKey ? ['while there is an apiKey, which all would share'] : []),
+  ]
+  return reasons.map((reason) => ({ path: ['account'], message: `must not be person, ${reason}` }))
+}
 
 const checkSecrets = createSecretCheck(mcpServers, (row) => ({
   url: getServerAddress(row),

@@ -23,7 +23,13 @@ const ATTEMPTS_PER_MINUTE = 10
 const PENDING = 'pending tool account'
 const keyOf = (state: string) => `tool-account:${state}`
 
-const endedConnection = z.strictObject({ client: z.string(), tokens: z.string().nullable() })
+const text = z.string().nullable()
+
+const endedConnection = z.strictObject({
+  client: z.string(),
+  tokens: text,
+  entered: z.strictObject({ clientId: text, clientSecret: text, issuer: text }).exactOptional(),
+})
 
 const serverInput = z.strictObject({ server: z.int().positive().describe('The id of the tool server.') })
 

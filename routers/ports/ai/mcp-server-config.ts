@@ -24,6 +24,21 @@ const oauth = z.strictObject({
   issuer: secureAddress.optional(),
 })
 
+/**
+ * Headers that may be sent to a server with people's own accounts. Others could be credentials that all share, which
+ * would then stand in for those of the person.
+ */
+const impersonalHeaders: ReadonlySet<string> = new Set([
+  'accept-language',
+  'user-agent',
+  'x-mcp-readonly',
+  'x-mcp-tools',
+  'x-mcp-toolsets',
+])
+
+/** Returns true if the configured header says nothing about who calls. */
+export const isImpersonalHeader = (name: string) => impersonalHeaders.has(name.toLowerCase())
+
 /** A server that speaks HTTP, or a program of this host. */
 const anyServer = z.strictObject({
   label: z.string().trim().min(1).max(120),
@@ -45,7 +60,15 @@ const anyServer = z.strictObject({
   env: z.record(z.string().regex(/^[A-Za-z_]\w*$/), z.string().max(4096)).default({}),
 })
 
-export const mcpServer = anyServer.transform(({ transport, url, command, args, env, ...server }, ctx) => {
+const personalServer = anyServer.superRefine(({ account, apiKey, headers }, ctx) => {
+  if (account !== 'person') return
+  const addIssue = (path: string[]) =>
+    ctx.addIssue({ code: 'custom', path, message: 'must be absent with the account person, as nothing shared is sent' })
+  if (apiKey !== undefined) addIssue(['apiKey'])
+  for (const name of Object.keys(headers)) if (!isImpersonalHeader(name)) addIssue(['headers', name])
+})
+
+export const mcpServer = personalServer.transform(({ transport, url, command, args, env, ...server }, ctx) => {
   const isPersonal = server.account === 'person'
   if (!isPersonal && Object.keys(server.oauth).length > 0) {
     ctx.addIssue({ code: 'custom', path: ['oauth'], message: 'needs the account person' })

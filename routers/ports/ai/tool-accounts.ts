@@ -1,4 +1,4 @@
-import type { AccountServerRow, EndedConnection } from '../../../entities/catalogue/mcp-connection.sql.ts'
+import type { AccountServerRow, SealedConnection } from '../../../entities/catalogue/mcp-connection.sql.ts'
 import type { DeepReadonly } from '../../../entities/sql/read-only.ts'
 
 export type AccountServer = DeepReadonly<AccountServerRow>
@@ -58,7 +58,7 @@ export interface ToolAccounts {
   /** Exchanges the code in the query of the return address. Throws `ToolAccountError`. */
   finish(query: string, pending: PendingAccount): Promise<ConnectedAccount>
   /** Ends the tokens at their server. Never throws. */
-  revoke(connection: EndedConnection): Promise<Revocation>
+  revoke(connection: SealedConnection): Promise<Revocation>
   /** The document that describes this service to authorization servers; undefined if they cannot read it. */
   clientDocument: object | undefined
 }

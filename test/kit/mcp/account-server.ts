@@ -48,6 +48,10 @@ export async function startAccountServer() {
     const isRefresh = ctx.oidc?.params?.['grant_type'] === 'refresh_token'
     if (isRefresh && !state.rotates) delete (ctx.body as Record<string, unknown>)['refresh_token']
   })
+  provider.use((ctx, next) => {
+    if (ctx.path === '/token/revocation') state.revocations += 1
+    return next()
+  })
   provider.on('grant.success', ({ oidc }) => {
     if (oidc.params?.['grant_type'] === 'refresh_token') state.refreshes += 1
   })
@@ -62,7 +66,6 @@ export async function startAccountServer() {
     const { url = '' } = request
     if (url.startsWith('/interaction/')) return finishInteraction(provider, { request, response }, state)
     if (url === '/.well-known/oauth-authorization-server') return sendMetadata(response, issuer, state.metadata)
-    if (url === '/token/revocation') state.revocations += 1
     if (url.startsWith('/token')) state.secrets.push(...readSecret(request))
     if (url !== '/token') return callback(request, response)
     if (state.isDown) return void response.writeHead(503).end()
