@@ -10,6 +10,7 @@ import { measureExtraction } from './files/extract.ts'
 import { measureTransfer, transferHeading } from './files/transfer.ts'
 import { identity } from './identity.ts'
 import { load, openPool } from './load.ts'
+import { mcp } from './mcp.ts'
 import { measure, type Plan } from './measure.ts'
 import { measureNeighbour, neighbourHeading } from './neighbour.ts'
 import { oneAtATime } from './one-at-a-time.ts'
@@ -23,7 +24,7 @@ import type { Comparison, Suite, World } from './suite.ts'
 import { measureWeb, webHeading } from './web.ts'
 import { type Effort, extractionHeading, measureWorst, worstHeading, worstRow } from './worst.ts'
 
-const suites: Suite[] = [aiReq, chat, fiveLimits, sharedLimit, reads, pages, identity, roomsSuite, oneAtATime]
+const suites: Suite[] = [aiReq, chat, fiveLimits, sharedLimit, reads, pages, identity, roomsSuite, mcp, oneAtATime]
 
 const known = [
   ...suites.map(({ name }) => name),

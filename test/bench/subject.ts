@@ -14,13 +14,15 @@ export interface SubjectInput {
   isAdministrator?: boolean
   /** The abilities of their tokens, if not the usual ones. */
   abilities?: readonly Ability[]
+  /** True approves all tools of the tool servers. */
+  approvesTools?: boolean
 }
 
 /** More callers than concurrent requests in most rounds, so that hardly any two share a look-up. */
 const CALLERS = 40
 
 /** The service as `npm start` runs it, with people and tokens to call it with. */
-servePart(async ({ settings, temporaryDir, isAdministrator, abilities: own }: SubjectInput) => {
+servePart(async ({ settings, temporaryDir, isAdministrator, abilities: own, approvesTools }: SubjectInput) => {
   const env = readEnv({ AI_CALLS_PER_PERSON: '1000', ...settings })
   const { log, telemetry } = await openLog(env, new StandardOutput())
   const service = await startService({ env, log, telemetry, temporaryDir })
@@ -32,6 +34,10 @@ servePart(async ({ settings, temporaryDir, isAdministrator, abilities: own }: Su
     const chosen = isAdministrator ? abilities : own
     const wanted = { user: { id }, name: 'bench', ...(chosen && { abilities: [...chosen] }) }
     tokens.push((await service.host.tokens.createFor(wanted)).token)
+  }
+  if (approvesTools) {
+    await service.host.mcp.sync()
+    for (const { name, hash } of await service.host.mcp.tools()) await service.host.mcp.approve({ name, hash })
   }
   // Keys make them users in a session, too.
   await service.services.sql({

@@ -1,19 +1,23 @@
-import { mkdir, readFile } from 'node:fs/promises'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { installPackages, openWorkshop } from '../kit/ai/agents.ts'
+import { openWorkshop } from '../kit/ai/agents.ts'
 import { createTaskModel, DONE } from '../kit/ai/task-model.ts'
 import { openRunFolder } from '../kit/run-folder.ts'
 import { type Client, clients } from './clients.ts'
-import { startObservedService } from './observed-service.ts'
+import { type GatewayRow, tryGateway, writeGatewayTable } from './gateway.ts'
+import { gatewayPrograms } from './gateway-programs.ts'
+import { folderOf, installNewest } from './install.ts'
+import { type Models, startObservedService } from './observed-service.ts'
 import { type Row, writeTables } from './report.ts'
 
-/** Programs of earlier runs stay here; Codex runs none that lie in the temporary folder. */
-const cache = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'svc-clients')
+/** Chooses the gateway's programs, too. */
+const GATEWAY = 'gateway'
 
 const names = process.argv.slice(2).map((name) => name.toLowerCase())
-const chosen = clients.filter(({ name }) => names.length === 0 || names.includes(name.toLowerCase()))
-if (chosen.length === 0) throw new Error(`There are these clients: ${clients.map(({ name }) => name).join(', ')}`)
+const isChosen = ({ name }: { name: string }) => names.length === 0 || names.includes(name.toLowerCase())
+const chosen = clients.filter(isChosen)
+const chosenAtGateway = gatewayPrograms.filter((program) => names.includes(GATEWAY) || isChosen(program))
+if (chosen.length + chosenAtGateway.length === 0)
+  throw new Error(`There are these clients: ${[...clients.map(({ name }) => name), GATEWAY].join(', ')}`)
 
 const say = (text: string) => void process.stderr.write(`${text}\n`)
 
@@ -27,19 +31,10 @@ interface Installed {
 }
 
 async function install(client: Client): Promise<Installed> {
-  const folder = join(cache, client.name.toLowerCase().replaceAll(' ', '-'))
-  const installed = { client, folder, version: '', models: [] }
+  const installed = { client, folder: folderOf(client), version: '', models: [] }
   try {
-    await mkdir(folder, { recursive: true })
-    say(`Installs ${client.name}`)
-    await installPackages(
-      folder,
-      client.packages.map((name) => `${name}@latest`),
-      client.scripts ?? [],
-    )
+    const { folder, version } = await installNewest(client)
     await client.prepare?.(folder)
-    const manifest = await readFile(join(folder, 'node_modules', client.packages[0], 'package.json'), 'utf8')
-    const { version } = JSON.parse(manifest) as { version: string }
     return { ...installed, version, models: await client.models(folder) }
   } catch (error) {
     return { ...installed, failure: `not installed: ${toText(error)}` }
@@ -78,14 +73,30 @@ const installed: Installed[] = []
 for (const client of chosen) installed.push(await install(client))
 const models = Object.groupBy(installed, ({ client }) => client.adapter)
 const namesOf = (list: readonly Installed[] = []) => [...new Set(list.flatMap((one) => one.models))]
+const asked = Map.groupBy(
+  chosenAtGateway.flatMap(({ adapter, model }) => (adapter && model ? [{ adapter, model }] : [])),
+  ({ adapter }) => adapter,
+)
+const adapters = [...new Set([...Object.keys(models), ...asked.keys()])] as (keyof Models)[]
 const service = await startObservedService(
   run.path,
-  Object.fromEntries(Object.entries(models).map(([adapter, list]) => [adapter, namesOf(list)])),
+  Object.fromEntries(
+    adapters.map((adapter) => {
+      const names = [...namesOf(models[adapter]), ...(asked.get(adapter) ?? []).map(({ model }) => model)]
+      return [adapter, [...new Set(names)]]
+    }),
+  ),
 )
 const rows: Row[] = []
+const gatewayRows: GatewayRow[] = []
 try {
   for (const one of installed) rows.push(await observe(one, service))
+  for (const program of chosenAtGateway) {
+    const { folder, version } = await installNewest({ ...program, packages: [program.package] })
+    say(`Runs ${program.name} at the gateway`)
+    gatewayRows.push(await tryGateway({ program, folder, version }, service))
+  }
 } finally {
   await service[Symbol.asyncDispose]()
 }
-process.stdout.write(writeTables(rows))
+process.stdout.write(writeTables(rows) + writeGatewayTable(gatewayRows))

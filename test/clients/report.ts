@@ -45,4 +45,5 @@ function writeRow({ client, version, tasks, failures, requests, reached }: Row):
 
 const list = (entries: readonly string[]) => [...new Set(entries)].join(', ') || 'none'
 
-const summarize = (body: string) => (/"(?:message|detail)": ?"((?:[^"\\]|\\.)*)/.exec(body)?.[1] ?? body).slice(0, 200)
+export const summarize = (body: string) =>
+  (/"(?:message|detail)": ?"((?:[^"\\]|\\.)*)/.exec(body)?.[1] ?? body).slice(0, 200)

@@ -104,7 +104,8 @@ const runElsewhere: readonly (readonly [command: RegExp, reason: string])[] = [
     /^npm run (check|fix|readme|soak( -- test\/area\/x\.drill\.test\.ts)?|bench|conformance)$/,
     '.ci/run, or they rewrite the checkout',
   ],
-  [/^npm run clients$/, 'it installs the newest programs of others, on which no test may depend'],
+  [/^claude /, 'test/clients has the newest Claude Code do the same'],
+  [/^npm run clients( -- gateway)?$/, 'it installs the newest programs of others, on which no test may depend'],
   [/^\.ci\/run$|^npx vitest |^TEST_POSTGRES=/, 'they run tests'],
 ]
 

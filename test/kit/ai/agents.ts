@@ -85,6 +85,10 @@ export interface AgentOptions {
   url: string
   token: string
   model: string
+  /** Variables beside the usual ones, for Claude Code. */
+  env?: Record<string, string>
+  /** Tools that Claude Code may use without a question. */
+  allowedTools?: string
 }
 
 /** Creates a folder with a greeting, in which an agent works, and an empty home. */
@@ -132,7 +136,7 @@ export interface Agent {
 export const COPY_COMMAND = 'cp greeting.txt told.txt'
 
 async function runClaude(
-  { program, url, token, model }: AgentOptions,
+  { program, url, token, model, env: more, allowedTools = 'Read,Edit,Bash,WebSearch' }: AgentOptions,
   at: Workshop,
   args: readonly string[],
 ): Promise<RunResult> {
@@ -147,8 +151,9 @@ async function runClaude(
     DISABLE_AUTOUPDATER: '1',
     DISABLE_ERROR_REPORTING: '1',
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    ...more,
   }
-  const may = ['--permission-mode', 'acceptEdits', '--allowedTools', 'Read,Edit,Bash,WebSearch']
+  const may = ['--permission-mode', 'acceptEdits', '--allowedTools', allowedTools]
   return run(program, ['--print', ...args, ...may], { cwd: at.work, env })
 }
 
