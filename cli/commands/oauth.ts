@@ -12,6 +12,7 @@ export const oauthCommand = (context: CommandContext) =>
     subCommands: {
       clients: listClientsCommand(context),
       grants: listGrantsCommand(context),
+      end: endGrantCommand(context),
       register: registerCommand(context),
       rotate: rotateCommand(context),
       block: blockCommand(context, true),
@@ -80,6 +81,28 @@ const listGrantsCommand = (context: CommandContext) =>
         ends: endsAt,
       }))
       context.print({ record, text: formatTable(rows, 'This user has signed in no program.') })
+    },
+  })
+
+const endGrantCommand = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'End the access of a program of a user, with its running calls.' },
+    args: {
+      ...userFlags,
+      grant: { type: 'string', description: 'The id of the access, as `svc oauth grants` prints it.' },
+      yes: { type: 'boolean', description: 'Do not ask for confirmation.' },
+      json,
+    },
+    async run({ args }) {
+      const { prompts } = context
+      const { user, id } = await prompts.readAll({
+        user: () => chooseUser(context, args),
+        id: () =>
+          prompts.askText({ flag: '--grant', value: args.grant, message: 'Id of the access', schema: idSchema }),
+      })
+      if (!args.yes) await prompts.requireConsent('--yes', `End access ${id}? The program must be signed in again.`)
+      const record = await context.open(({ host }) => host.oauth.endGrantFor({ user, id }))
+      context.print({ record, text: `Access ${id} has ended.` })
     },
   })
 

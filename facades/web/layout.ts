@@ -58,7 +58,7 @@ ${'view' in content ? writeRoot(translate, content) : content}
 
 /** Renders the element whose content the script makes, with what is said without the script. */
 const writeRoot = (translate: Translate, data: { view: string }): Html =>
-  html`<div id="page" data-page="${JSON.stringify(data)}"><noscript><p class="failure-notice">${translate('page.noScript')}</p></noscript></div>
+  html`<div id="page" data-page="${JSON.stringify(data)}"><noscript><p class="failure-notice">${translate(data.view === 'authorize' ? 'page.noScript.authorize' : 'page.noScript')}</p></noscript></div>
 <p id="page-failed" class="failure-notice" role="alert" hidden>${translate('page.error')}</p>`
 
 function siteNav(translate: Translate, site: SiteView): Html | false {

@@ -5,7 +5,7 @@ import { assertOAuthOn, type OAuthError, refuseOnPage } from './oauth-errors.ts'
 import { addParameters, isSameRedirect } from './redirect-address.ts'
 import { isResource, removeSlash } from './resource-address.ts'
 
-export const MAX_PARAMETERS = 8192
+const MAX_PARAMETERS = 8192
 const MAX_STATE = 2000
 
 /** A request of a program for access that a person may answer. */
@@ -42,6 +42,9 @@ export async function readAuthorizationRequest(
   query: string,
 ): Promise<{ request: AuthorizationRequest } | Redirect> {
   assertOAuthOn(ctx.services.settings)
+  if (query === '') throw refuseOnPage('No program has asked for anything. A program opens this page with its request.')
+  if (query.length > MAX_PARAMETERS)
+    throw refuseOnPage(`The request of this program has more than ${MAX_PARAMETERS} characters.`)
   const parameters = new URLSearchParams(query)
   const clientId = readOnce(parameters, 'client_id', MAX_CLIENT_ID)
   const redirectUri = readOnce(parameters, 'redirect_uri', MAX_PARAMETERS)

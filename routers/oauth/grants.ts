@@ -7,6 +7,7 @@ import { type Context, describeActor } from '../core/context.ts'
 import type { Hooks } from '../core/hooks.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
+import { findUser, type UserSelector } from '../identity/user-selector.ts'
 import { tokenCredential } from '../ports/credential-watch.ts'
 import type { ConsentContext } from './consent.ts'
 
@@ -21,11 +22,26 @@ export async function endGrant(
   return ended
 }
 
-export async function endOwnGrant(ctx: ConsentContext, id: number): Promise<{ id: number }> {
-  const userId = ctx.caller.person.id
+export const endOwnGrant = (ctx: ConsentContext, id: number): Promise<{ id: number }> =>
+  endGrantOf(ctx, { id, userId: ctx.caller.person.id, whose: 'yours' })
+
+/** Ends a grant of a person as an administrator. */
+export async function endGrantFor(ctx: Context, { user, id }: { user: UserSelector; id: number }) {
+  const person = await findUser(ctx, user)
+  return endGrantOf(ctx, { id, userId: person.id, whose: person.username })
+}
+
+interface GrantOfPerson {
+  id: number
+  userId: number
+  /** How a refusal names the person. */
+  whose: string
+}
+
+async function endGrantOf(ctx: Context, { id, userId, whose }: GrantOfPerson): Promise<{ id: number }> {
   await withChangeLog(ctx, async (em, changes) => {
     const ended = await endGrant({ em, changes }, id, userId)
-    if (!ended) throw new Problem('not_found', { detail: `There is no access ${id} of a program of yours.` })
+    if (!ended) throw new Problem('not_found', { detail: `There is no access ${id} of a program of ${whose}.` })
     const { clientName: client, clientHost: host } = ended
     ctx.auditedCall?.setSubject(`user:${userId}`).recordChange({ client, host })
   })

@@ -5,7 +5,7 @@ import { deleteEndedGrants, type ListedGrant, listGrants } from '../../entities/
 import { about, adminSession, anyone, host, router, sensitiveAdmin, sessionUser } from '../core/trpc.ts'
 import { findUser, rowId, userSelector } from '../identity/user-selector.ts'
 import { deleteInBatches } from '../verbs/delete-in-batches.ts'
-import { MAX_PARAMETERS, type Redirect } from './authorization-request.ts'
+import type { Redirect } from './authorization-request.ts'
 import {
   blockClient,
   type ClientPage,
@@ -19,7 +19,7 @@ import {
 import { agree, type ConsentView, decline, showRequest } from './consent.ts'
 import { offersDocuments } from './document-access.ts'
 import { registerDynamic, registration } from './dynamic-registration.ts'
-import { endOwnGrant } from './grants.ts'
+import { endGrantFor, endOwnGrant } from './grants.ts'
 import { checkInput, checkSignIn, type SignInCheck } from './sign-in-check.ts'
 import { exchange, revocation, revoke } from './token-endpoint.ts'
 import { tokenRequest } from './token-request.ts'
@@ -34,7 +34,7 @@ const BATCH_SIZE = 100
 export const oauthRouter = router({
   request: sessionUser
     .meta(about('Read the request of a program that has sent the caller here, with the query of its address.'))
-    .input(z.strictObject({ query: z.string().min(1).max(MAX_PARAMETERS) }))
+    .input(z.strictObject({ query: z.string().max(MAX_SEALED) }))
     .query(({ ctx, input }): Promise<{ view: ConsentView } | Redirect> => showRequest(ctx, input.query)),
 
   agree: sessionUser
@@ -89,6 +89,11 @@ export const oauthRouter = router({
       async ({ ctx, input }): Promise<ListedGrant[]> =>
         ctx.services.sql(listGrants, [(await findUser(ctx, input.user)).id]),
     ),
+
+  endGrantFor: sensitiveAdmin
+    .meta(about("End a program's access to a person's data, with all that it has under way."))
+    .input(z.strictObject({ user: userSelector, id: rowId }))
+    .mutation(({ ctx, input }) => endGrantFor(ctx, input)),
 
   block: sensitiveAdmin
     .meta(about('Block a program for everybody, with all that it has under way, or allow it again.'))

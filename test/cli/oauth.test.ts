@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { writeConfig } from '../kit/ai/provider.ts'
 import { openHost, runCommand, unreachableHost } from '../kit/command-line.ts'
+import { startOAuth, startPersonWithProgram, tryToken } from '../kit/oauth/program.ts'
 import { productionSettings } from '../kit/production.ts'
 
 const ON = { ALLOW_EXTERNAL_COMMUNICATION: 'true', ALLOW_USER_TOKEN_CREATION: 'true', OAUTH_CLIENTS: 'registered' }
@@ -41,6 +42,25 @@ test('a command lists the programs of a user', async () => {
 
   expect((await machine.run(['oauth', 'grants', '--username', 'ada'])).stdout).toContain('has signed in no program')
   expect(await machine.run(['oauth', 'grants', '--username', 'bob'])).toMatchObject({ exitCode: 1, stdout: '' })
+})
+
+test('a command ends one access of a user, and of nobody else', async () => {
+  await using svc = await startOAuth()
+  const { DATABASE_URL = '' } = svc.env
+  await using machine = await openHost({ ...ON, OAUTH_CLIENTS: 'any', DATABASE_URL })
+  const { program } = await startPersonWithProgram(svc, 'ada')
+  await startPersonWithProgram(svc, 'bob')
+  const [{ id }] = await machine.json('oauth', 'grants', '--username', 'ada')
+  const end = (username: string) => ['oauth', 'end', '--username', username, '--grant', String(id), '--yes']
+
+  expect(await machine.run(end('bob'))).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining(`There is no access ${id} of a program of bob.`),
+  })
+  expect(await tryToken(svc, program.tokens.access_token, '/mcp')).not.toBe(401)
+  expect((await machine.run(end('ada'))).stdout).toContain(`Access ${id} has ended.`)
+  expect(await tryToken(svc, program.tokens.access_token, '/mcp')).toBe(401)
+  expect(await machine.json('oauth', 'grants', '--username', 'ada')).toEqual([])
 })
 
 test('a command tells why nobody can sign a program in, and why documents cannot be fetched', async () => {

@@ -200,7 +200,11 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
     to: 'files.verify usage.close password.set tokens.revokeFor limits.set limits.remove limits.topUp mcp.sync mcp.check mcp.approve mcp.tryTool',
   },
   { open: 'an administrator', by: 'admin', to: 'models.check models.import models.setGroups' },
-  { open: 'an administrator', by: 'admin', to: 'oauth.block oauth.registerClient oauth.rotateSecret' },
+  {
+    open: 'an administrator',
+    by: 'admin',
+    to: 'oauth.block oauth.endGrantFor oauth.registerClient oauth.rotateSecret',
+  },
   { open: 'an administrator in a browser', to: 'oauth.clients oauth.grantsOf' },
   {
     open: 'the host',

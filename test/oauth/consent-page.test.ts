@@ -50,7 +50,7 @@ test('the page of consent needs a script, and no other page can frame or answer 
   const path = await registerPath(svc)
 
   const { headers, text } = await browser.send('GET', path, { headers: { accept: 'text/html' } })
-  expect(text).toMatch(/<noscript>.*This page needs JavaScript/)
+  expect(text).toMatch(/<noscript>.*This page needs JavaScript, because your answer/)
   expect(headers.get('content-security-policy')).toMatch(/frame-ancestors 'none'.*require-trusted-types-for 'script'/)
   expect(headers.get('cross-origin-opener-policy')).toBe('same-origin')
   expect(headers.get('cache-control')).toBe('no-store')
@@ -83,6 +83,9 @@ const wrongRequests = [
   ['another host', (path: string) => path.replace('127.0.0.1', 'evil.example')],
   ['an altered id', (path: string) => path.replace('client_id=dyn_', 'client_id=dyn_A')],
   ['no address', (path: string) => path.replace('redirect_uri', 'redirect')],
+  ['nothing', () => '/oauth/authorize'],
+  ['an empty query', () => '/oauth/authorize?'],
+  ['a query that is too long', (path: string) => `${path}&more=${'x'.repeat(8192)}`],
   ['two ids', (path: string) => `${path}&client_id=other`],
 ] as const
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { PASSWORD, signIn } from '../kit/browser.ts'
+import { PASSWORD, signIn, type TestBrowser } from '../kit/browser.ts'
 import { advanceClock } from '../kit/clock.ts'
 import { newName } from '../kit/identity/people.ts'
 import { APP_KEY } from '../kit/identity/sessions.ts'
@@ -244,6 +244,30 @@ describe('the access of programs', () => {
     await expect(signInProgram(svc, browser, { clientId })).rejects.toThrow('authorization_invalid')
     await callFromPage(root, 'oauth.block', { id: clients[0]?.id, blocked: false })
     expect(await tryToken(svc, program.tokens.access_token)).toBe(200)
+  })
+
+  test('is ended by an administrator, for one person and program', async () => {
+    const { browser: root } = await signIn(svc, 'admin')
+    await svc.host.admin.setRole({ user: { username: 'admin' }, role: 'admin' })
+    await root.login('admin')
+    const owner = await startPersonWithProgram(svc, newName())
+    const second = await signInProgram(svc, owner.browser)
+    const other = await startPersonWithProgram(svc, newName())
+    const listed = await callFromPage(root, 'oauth.grantsOf', { user: { id: owner.id } })
+    const [{ id }] = listed.data as [{ id: number }]
+    const end = (browser: TestBrowser, of: { id: number }) =>
+      callFromPage(browser, 'oauth.endGrantFor', { user: { id: of.id }, id })
+
+    expect((await end(other.browser, owner)).status).toBe(403)
+    expect((await end(root, other)).problem).toBe('not_found')
+    expect((await end(root, owner)).status).toBe(200)
+
+    const programs = [owner.program, second, other.program].map(({ tokens }) => tryToken(svc, tokens.access_token))
+    expect(await Promise.all(programs)).toEqual([401, 200, 200])
+    expect((await owner.program.refresh()).body['error']).toBe('invalid_grant')
+    const entries = `select subject, change like '%Test program%' as "namesProgram" from audit_entries
+                      where act = 'oauth.endGrantFor' and outcome = 'ok' order by seq desc limit 1`
+    expect(await svc.rows(entries)).toEqual([{ subject: `user:${owner.id}`, namesProgram: true }])
   })
 
   test('beyond the limit ends the one that was not used for longest', async () => {

@@ -3,6 +3,7 @@ import { formatDate, formatDateTime } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { CellText, Table } from '../shared/ui/table.tsx'
+import { ActionButton } from './action-button.tsx'
 import { useRecords } from './admin-queries.ts'
 
 const originLabels = {
@@ -21,7 +22,13 @@ export function PersonPrograms({ id }: { id: number }) {
   return (
     <Table
       label={t('app.admin.programs')}
-      heads={[t('app.admin.program'), t('app.admin.programServers'), t('app.admin.lastUsed'), t('app.admin.ends')]}
+      heads={[
+        t('app.admin.program'),
+        t('app.admin.programServers'),
+        t('app.admin.lastUsed'),
+        t('app.admin.ends'),
+        t('app.admin.actions'),
+      ]}
       rows={data.map(({ id: grantId, name, host, kind, device, servers, lastUsedAt, endsAt }) => ({
         key: `${grantId}`,
         cells: [
@@ -31,6 +38,15 @@ export function PersonPrograms({ id }: { id: number }) {
           servers?.map(({ label }) => label).join(', ') ?? t('app.admin.allServers'),
           lastUsedAt ? formatDateTime(lastUsedAt) : t('app.admin.never'),
           formatDate(endsAt),
+          <ActionButton
+            key="end"
+            label={t('app.settings.programEnd')}
+            title={t('app.admin.endProgramOf', { name })}
+            text={t('app.admin.endProgramText')}
+            action={t('app.settings.programEnd')}
+            isDangerous
+            act={() => api.oauth.endGrantFor.mutate({ user: { id: String(id) }, id: grantId })}
+          />,
         ],
       }))}
     />
