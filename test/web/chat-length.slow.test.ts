@@ -135,6 +135,21 @@ describeWith('chromium')('a long chat', () => {
     }
     expect(await stored()).toEqual(before)
 
+    const written = Promise.withResolvers<void>()
+    summarise = async (request, response) => {
+      await written.promise
+      await answers('They spoke of pawns.')(request, response)
+    }
+    await summariseButton.click()
+    await page.getByRole('button', { name: 'Answer again' }).last().click()
+    const versions = page.getByText('2 of 2')
+    await versions.waitFor()
+    await page.locator('article[aria-busy="true"]').waitFor({ state: 'detached' })
+    written.resolve()
+    await page.getByText('is being summarised').waitFor({ state: 'detached' })
+    expect(await versions.count()).toBe(1)
+    expect(await summary.count()).toBe(0)
+
     summarise = answers('They spoke of chess.')
     upstream.requests.length = 0
     await summariseButton.click()
@@ -146,7 +161,7 @@ describeWith('chromium')('a long chat', () => {
     const whole = readLast()
     expect(whole.map(([role, text]) => [role, text.slice(0, 28)])).toEqual([
       ['system', 'You help with chess.'],
-      ['user', 'Summarise our conversation s'],
+      ['user', 'Summarise our chat so far.'],
       ['assistant', 'They spoke of chess.'],
       ['user', long('Seven').slice(0, 28)],
       ['assistant', 'Aye.'],
@@ -176,12 +191,12 @@ describeWith('chromium')('a long chat', () => {
     await summary.getByText('It is sent in place of them.').waitFor()
     const again = page.getByRole('button', { name: 'Answer again' })
     await again.last().click()
-    await page.getByText('2 of 2').waitFor()
+    await expect.poll(() => versions.count()).toBe(2)
     await chat.answered()
     expect(readLast().filter(([role]) => role === 'user')).toHaveLength(5)
 
     await again.first().click()
-    await page.getByText('2 of 2').waitFor()
+    await expect.poll(() => versions.count()).toBe(1)
     await chat.answered()
     expect(readLast().map(([, text]) => text)).toEqual(['You help with chess.', long('One')])
     expect(await summary.count()).toBe(0)
@@ -198,11 +213,21 @@ describeWith('chromium')('a long chat', () => {
     await chat.sendQuestion(long('Four'))
     await page.getByText('This chat is more than Summariser can read at once.').waitFor()
     await expectAccessible(page)
+    const written = Promise.withResolvers<void>()
+    summarise = async (request, response) => {
+      await written.promise
+      await answers('They spoke of chess.')(request, response)
+    }
     await summariseButton.click()
+    await page.getByText('is being summarised').waitFor()
+    expect(await page.getByRole('button', { name: 'Try again' }).isDisabled()).toBe(true)
+    const field = page.getByRole('textbox', { name: 'Message' })
+    expect(await field.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true)
+    written.resolve()
     await summary.waitFor()
     await chat.answered()
     expect(readLast().map(([role, text]) => [role, text.slice(0, 20)])).toEqual([
-      ['user', 'Summarise our conver'],
+      ['user', 'Summarise our chat s'],
       ['assistant', 'They spoke of chess.'],
       ['user', long('Four').slice(0, 20)],
     ])

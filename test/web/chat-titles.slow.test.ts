@@ -55,6 +55,26 @@ describeWith('chromium')('the title of a chat', () => {
     expect(listAskedModels()).toHaveLength(2)
   })
 
+  test('comes after the first answer although a question has waited for that', async () => {
+    await using chat = await open('dan')
+    const { page } = chat
+    const first = Promise.withResolvers<void>()
+    upstream.behave = async (request, response) => {
+      if (asksForTitle(request)) return title(request, response)
+      await first.promise
+      await answers('Aye.')(request, response)
+    }
+    await page.goto('/chat')
+    await chat.sendQuestion('Good morning')
+    await page.getByRole('button', { name: 'Stop' }).waitFor()
+    await page.getByRole('textbox', { name: 'Message' }).fill('And good night')
+    await page.getByRole('button', { name: 'Send after this answer' }).click()
+    await page.getByRole('group', { name: 'Question that waits' }).waitFor()
+    first.resolve()
+    await page.getByText('Aye.').nth(1).waitFor()
+    await chat.named('Greetings')
+  })
+
   test('is the first words where no model gives one', async () => {
     await using chat = await open('ben')
     title = refuses(400)

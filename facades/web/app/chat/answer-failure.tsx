@@ -13,6 +13,7 @@ import { refreshMessages } from './messages.ts'
 import { findReason } from './unanswered.ts'
 
 interface AnswerFailureProps {
+  slug: string
   error: unknown
   /** The number of the question. */
   parent: number

@@ -221,13 +221,18 @@ function createLengthActions(
   getContext: (modelId?: string) => ChatContext,
   resend: Resend,
 ): Pick<ChatActions, 'summarise' | 'changeSummary' | 'findOverflow' | 'sendBeginning'> {
+  const getShownEnd = () => state().steps.at(-1)?.message.number
   return {
     async summarise(end, modelId) {
       const chat = getContext(modelId)
+      const shownBefore = getShownEnd()
       const stored = await summaryRuns.run(chat, end)
-      if (!stored) return
+      if (!stored || turns.isAnswering(chat.slug)) return
+      // Who has asked or chosen something else meanwhile stays with it.
+      const shownEnd = getShownEnd()
+      if (shownEnd !== shownBefore && shownEnd !== stored.number) return
       if (stored.isAnswerPending) requestAnswer(chat, stored.number)
-      if (state().slug === chat.slug) state().showBranch(stored.number)
+      state().showBranch(stored.number)
     },
     async changeSummary(summary, change) {
       const { changeSummary } = await import('./summariser.ts')

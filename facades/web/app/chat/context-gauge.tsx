@@ -1,5 +1,6 @@
 import { type ReactNode, useMemo } from 'react'
 import { describeError, isTooLong } from '../shared/api/error-text.ts'
+import { focusField } from '../shared/conversation/composer.tsx'
 import { formatShare } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { Button } from '../shared/ui/button.tsx'
@@ -16,6 +17,12 @@ interface ContextGaugeProps {
   chat: ReturnType<typeof useChat>
 }
 
+/** The buttons go with what they do, so the focus moves to the field. */
+const thenFocus = (act: () => void) => () => {
+  act()
+  focusField('chat')
+}
+
 /** Shows how much of what the model can read a chat takes, and offers a summary before it is too much. */
 export function ContextGauge({ slug, chat }: ContextGaugeProps) {
   const run = useSummaryRun(slug)
@@ -24,7 +31,7 @@ export function ContextGauge({ slug, chat }: ContextGaugeProps) {
       {run?.phase === 'running' && (
         <Notice layout="row" role="status">
           <span>{t('app.summary.running')}</span>
-          <Button onClick={run.stop}>{t('app.summary.stop')}</Button>
+          <Button onClick={thenFocus(() => run.stop?.())}>{t('app.summary.stop')}</Button>
         </Notice>
       )}
       {run?.phase === 'failed' && (
@@ -32,7 +39,7 @@ export function ContextGauge({ slug, chat }: ContextGaugeProps) {
           <span>
             {t('app.summary.failed')} {describeError(run.error)}
           </span>
-          <Button onClick={() => summaryRuns.clear(slug)}>{t('app.close')}</Button>
+          <Button onClick={thenFocus(() => summaryRuns.clear(slug))}>{t('app.close')}</Button>
         </Notice>
       )}
       {run?.phase === 'stored' && (
@@ -75,7 +82,7 @@ function FullnessMeter({ chat: { steps, turn, model, preparation } }: Pick<Conte
         {t('app.context.share', { share: formatShare(Math.min(1, share)), model: model.label })} {isFull && fullText}
       </span>
       {canSummarise && (
-        <Button disabled={turn !== undefined} onClick={() => void summarise(end)}>
+        <Button disabled={turn !== undefined && turn.phase !== 'failed'} onClick={thenFocus(() => void summarise(end))}>
           {t('app.summary.create')}
         </Button>
       )}

@@ -97,20 +97,20 @@ const renderRows = ({
   const firstWithFiles = findFirstWithFiles(history, maxTokens, path.at(-1)?.role !== 'user')
   const toPending = (number: number) =>
     turn?.parent === number ? (
-      <AnswerMessage key={`after ${number}`} turn={turn} failure={failure} models={models} />
+      <AnswerMessage key={`after ${number}`} slug={slug} turn={turn} failure={failure} models={models} />
     ) : (
       <UnansweredNotice key={`without ${number}`} slug={slug} number={number} />
     )
   return steps.slice(start, end).flatMap((step, offset) => {
     const index = start + offset
     const { message, parentNumber } = step
-    const shared = { step, models, isTarget: message.number === targetNumber }
+    const shared = { slug, step, models, isTarget: message.number === targetNumber }
     const divider = toDivider(message.number)
     if (isSummary(message)) {
       const isUsed = message.number === history.summary?.number
       return [
         divider,
-        <SummaryMessage key={message.number} {...shared} slug={slug} steps={steps} isUsed={isUsed} />,
+        <SummaryMessage key={message.number} {...shared} steps={steps} isUsed={isUsed} />,
         isAnswerPending(path, index) && toPending(message.number),
       ]
     }

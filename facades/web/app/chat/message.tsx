@@ -61,6 +61,7 @@ export const QuestionMessage = memo((props: QuestionMessageProps) => {
 })
 
 interface AnswerMessageProps {
+  slug: string
   /** The answer as it is stored. */
   step?: PathStep
   /** The answer while it streams. */
@@ -77,7 +78,7 @@ interface AnswerMessageProps {
  * An answer, in the same element while it streams and once it is stored, so that nothing is rendered anew at its end.
  */
 export const AnswerMessage = memo(
-  ({ step, turn, failure, models, isTarget = false, isLast = false }: AnswerMessageProps) => {
+  ({ slug, step, turn, failure, models, isTarget = false, isLast = false }: AnswerMessageProps) => {
     const { answer, model, isComplete } = getShownAnswer(step, turn)
     const isStreaming = turn !== undefined && !isHalted(turn) && answer.cut === undefined
     return (
@@ -97,7 +98,7 @@ export const AnswerMessage = memo(
           )}
           {!isStreaming && !isComplete && <CutNotice answer={answer} message={step?.message} isLast={isLast} />}
         </SourceBoundary>
-        <AnswerEnd step={step} turn={turn} failure={failure} model={model} models={models} />
+        <AnswerEnd slug={slug} step={step} turn={turn} failure={failure} model={model} models={models} />
         {step && <StepActions step={step} models={models} />}
       </MessageView>
     )
@@ -105,6 +106,7 @@ export const AnswerMessage = memo(
 )
 
 interface AnswerEndProps {
+  slug: string
   step: PathStep | undefined
   turn: Turn | undefined
   failure: unknown
@@ -113,11 +115,11 @@ interface AnswerEndProps {
 }
 
 /** Says why an answer failed, or why it is not stored. */
-function AnswerEnd({ step, turn, failure, model, models }: AnswerEndProps) {
+function AnswerEnd({ slug, step, turn, failure, model, models }: AnswerEndProps) {
   if (failure === undefined) return null
   if (turn?.phase === 'unsaved') return <UnsavedNotice error={failure} />
   const parent = turn?.parent ?? step?.parentNumber ?? ROOT_NUMBER
-  return <AnswerFailure error={failure} parent={parent} model={model} models={models} />
+  return <AnswerFailure slug={slug} error={failure} parent={parent} model={model} models={models} />
 }
 
 interface ShownAnswer {

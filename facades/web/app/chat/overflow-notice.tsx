@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { describeError } from '../shared/api/error-text.ts'
+import { focusField } from '../shared/conversation/composer.tsx'
 import { type ChatModel, findModelLabel } from '../shared/models/models.ts'
 import { t } from '../shared/text/labels.ts'
 import { Button } from '../shared/ui/button.tsx'
@@ -9,8 +10,10 @@ import { Notice } from '../shared/ui/notice.tsx'
 import { Toolbar } from '../shared/ui/toolbar.tsx'
 import { useChatActions } from './chat-state.ts'
 import type { Overflow } from './overflow.ts'
+import { useSummaryRun } from './summary-runs.ts'
 
 interface OverflowNoticeProps {
+  slug: string
   error: unknown
   /** The number of the question, or of the summary behind it. */
   parent: number
@@ -20,8 +23,10 @@ interface OverflowNoticeProps {
 }
 
 /** Says what was too long for a model, and offers what would help. */
-export function OverflowNotice({ error, parent, model, models }: OverflowNoticeProps) {
+export function OverflowNotice({ slug, error, parent, model, models }: OverflowNoticeProps) {
   const { findOverflow, summarise, tryAgain, edit } = useChatActions()
+  // What is asked meanwhile would run beside the answer that follows the summary.
+  const isSummarising = useSummaryRun(slug)?.phase === 'running'
   const { data, isPending } = useQuery({
     queryKey: ['overflow', parent, model, error],
     queryFn: async () => (await findOverflow(parent, model)) ?? null,
@@ -30,15 +35,24 @@ export function OverflowNotice({ error, parent, model, models }: OverflowNoticeP
   })
   const overflow = data ?? undefined
   if (isPending) return null
+  const startSummary = () => {
+    void summarise(parent, model)
+    // The button can't keep the focus.
+    focusField('chat')
+  }
   return (
     <Notice kind="error" role="alert">
       <p>{overflow ? describe(overflow, findModelLabel(model, models)) : describeError(error)}</p>
       <Toolbar>
         {overflow?.canSummarise && (
-          <Button onClick={() => void summarise(parent, model)}>{t('app.summary.create')}</Button>
+          <Button disabled={isSummarising} onClick={startSummary}>
+            {t('app.summary.create')}
+          </Button>
         )}
         {overflow?.canSummarise === false && <ShortenButton overflow={overflow} edit={edit} />}
-        <Button onClick={() => tryAgain(parent)}>{t('app.tryAgain')}</Button>
+        <Button disabled={isSummarising} onClick={() => tryAgain(parent)}>
+          {t('app.tryAgain')}
+        </Button>
       </Toolbar>
     </Notice>
   )

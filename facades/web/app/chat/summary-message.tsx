@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { useId, useState } from 'react'
 import { joinTexts } from '../shared/conversation/answer-segments.ts'
+import { focusField } from '../shared/conversation/composer.tsx'
 import { Markdown } from '../shared/markdown/markdown.tsx'
 import { type ChatModel, findModelLabel } from '../shared/models/models.ts'
 import { stripMarkdown } from '../shared/text/excerpt.ts'
@@ -38,6 +39,10 @@ export function SummaryMessage({ slug, step, steps, models, isUsed, isTarget }: 
   const headingId = useId()
   if (!answer.summary) return null
   const { replaced, firstSent, isUndone = false } = answer.summary
+  const closeForm = () => {
+    setEditing(false)
+    focusField('chat')
+  }
   return (
     <article
       id={writeNumber(number)}
@@ -55,7 +60,7 @@ export function SummaryMessage({ slug, step, steps, models, isUsed, isTarget }: 
           text={answer.text}
           action={t('app.save')}
           save={(text) => changeSummary(message, { text })}
-          close={() => setEditing(false)}
+          close={closeForm}
         />
       ) : (
         <SourceBoundary source={answer.text}>

@@ -35,12 +35,14 @@ export async function suggestTitle(chat: TitledChat): Promise<string> {
 export async function nameAfterFirstAnswer(chat: TitledChat): Promise<void> {
   const messages = await readMessages(chat)
   const [question, answer] = messages
-  const isFirst = messages.length === 2 && question?.role === 'user' && answer?.answer.text
-  if (!isFirst || (await readChatSettings(chat.key)).hasNoTitles) return
+  // A question that has waited for the answer may follow it already, but no other version of the answer.
+  const isFirst = messages.every(({ parent }, index) => parent === index)
+  if (!isFirst || question?.role !== 'user' || !answer?.answer.text) return
+  if ((await readChatSettings(chat.key)).hasNoTitles) return
   const firstName = nameByFirstWords(question.answer.text)
   const isUnnamed = async () => (await readConversation(chat)).name === firstName
   if (!(await isUnnamed())) return
-  const title = await askForTitle(chat, messages)
+  const title = await askForTitle(chat, [question, answer])
   if (title !== '' && (await isUnnamed())) await renameConversation(chat.key, chat.slug, title)
 }
 
