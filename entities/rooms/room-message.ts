@@ -51,6 +51,16 @@ export const RoomMessage = defineEntity({
 /** Messages in the caller's rooms; administrators of the installation see no others either. */
 export const visibleMessages: SqlPredicate = (message, sql) => `${message}.room_id = any(${roomsOfViewer(sql)})`
 
+/**
+ * SQL: a former member has written in the room. For `exists`, PostgreSQL might read the messages of all rooms; this reads
+ * one row of an index.
+ */
+export const isFormerAuthor: SqlPredicate = (member, sql) => {
+  const message = sql.alias()
+  return `${member}.state = 'removed'
+    and (select true from ${RoomMessage.tableName} ${message} where ${message}.member_id = ${member}.id limit 1)`
+}
+
 /** SQL: the caller is a member of the message's room with one of the roles. */
 const isMemberAs = (message: string, sql: ParameterBinder, roles: string) =>
   sql.exists(

@@ -62,6 +62,11 @@ describe('a membership', () => {
       .toBuffer()
     const change = { avatar: image.toString('base64') }
     expect((await svc.bob.update('users', `${svc.people.bob.id}`, change)).status).toBe(200)
+    await svc.rows(
+      `insert into room_messages (created_at, updated_at, room_id, member_id, seq, ordinal, content, key_epoch)
+       values (now(), now(), $1, $2, 1, 1, 'aXY=|dGFn|dGV4dA==', 0)`,
+      [room, member],
+    )
     const look = async (avatar: unknown, token?: string) =>
       (await svc.send('GET', `/proxy/storage/${avatar}`, { token })).status
 
@@ -78,6 +83,25 @@ describe('a membership', () => {
     expect((await svc.ada.update('users', `${svc.people.ada.id}`, change)).status).toBe(200)
     const { avatar: ofAda } = (await svc.ada.get(`/users/${svc.people.ada.id}`)).one.attributes
     expect(await look(ofAda, svc.people.bob.token)).toBe(404)
+  })
+
+  test('a membership that has ended without a message shows no picture', async () => {
+    const svc = await withOwnPeople(shared, 'ada', 'bob', 'cyd')
+    const room = await makeRoom(svc.ada)
+    const member = await joinRoom(svc, room, 'bob', 'editor')
+    const image = await sharp({ create: { width: 8, height: 8, channels: 3, background: '#ff0000' } })
+      .png()
+      .toBuffer()
+    expect((await svc.bob.delete(`/room-members/${member}`)).status).toBe(200)
+    await joinRoom(svc, room, 'cyd', 'viewer')
+
+    const change = { avatar: image.toString('base64') }
+    expect((await svc.bob.update('users', `${svc.people.bob.id}`, change)).status).toBe(200)
+
+    const { avatar } = (await svc.bob.get(`/users/${svc.people.bob.id}`)).one.attributes
+    expect((await svc.cyd.get(`/room-members/${member}`)).one.attributes).toHaveProperty('avatar', null)
+    for (const { token } of [svc.people.ada, svc.people.cyd])
+      expect((await svc.send('GET', `/proxy/storage/${avatar}`, { token })).status).toBe(404)
   })
 
   test('a membership in a room is found by its person, and by nobody else', async () => {

@@ -11,6 +11,7 @@ import {
   removableMembers,
   visibleMembers,
 } from '../../../entities/rooms/room-member.ts'
+import { isFormerAuthor } from '../../../entities/rooms/room-message.ts'
 import type { ParameterBinder, SqlPredicate } from '../../../entities/sql/scope.ts'
 import { isoTime } from '../../../entities/sql/statement.ts'
 import { attribute, defineResource, one, timestamps } from '../../resource/declare.ts'
@@ -53,11 +54,11 @@ const selectForInvitee = (column: string) =>
 
 const isOwnRow = (member: string, sql: ParameterBinder) => `${member}.user_id = ${sql.param('viewer')}`
 
-/** Selects the picture of people who are or were members: their messages stay. */
+/** Selects the picture of members, and of former ones whose messages stay. */
 const selectPicture: SqlPredicate = (member, sql) => {
   const user = sql.alias()
   const picture = `(select ${personPicture(user)} from ${User.tableName} ${user} where ${user}.id = ${member}.user_id)`
-  return `case when ${member}.state <> 'invited' then ${picture} end`
+  return `case when ${member}.state = 'member' or ${isFormerAuthor(member, sql)} then ${picture} end`
 }
 
 const wrappedKey = z
