@@ -4,6 +4,7 @@ import { consumeRateLimit } from '../core/load/rate-limit.ts'
 import type { FindModel } from '../ports/ai/callable-models.ts'
 import type { CallableModel } from '../ports/ai/models.ts'
 import { listUsableGroups } from '../verbs/viewer.ts'
+import { isToolForModel } from './tools/tool-grants.ts'
 import { isForGroups, isToolForGroups } from './tools/tool-groups.ts'
 
 /** Context of a user's request to a model. */
@@ -44,14 +45,16 @@ export function beginAiCall({ caller, services, notes }: ChatContext): Disposabl
  * missing.
  */
 export async function findUsableModel(
-  { caller, usage, services }: ChatContext,
+  ctx: ChatContext,
   name: string,
   modelType: 'chat' | 'embedding',
-  find: FindModel = services.ai.callableModels.find,
+  find: FindModel = ctx.services.ai.callableModels.find,
 ): Promise<CallableModel | undefined> {
-  const model = await find(name, usage, modelType)
-  const groups = listUsableGroups(caller)
+  const model = await find(name, ctx.usage, modelType)
+  const groups = listUsableGroups(ctx.caller)
   if (!model || !isForGroups(model.groups, groups) || !isForGroups(model.providerGroups, groups)) return undefined
-  const tools = model.tools.filter((tool) => isToolForGroups(tool, groups))
+  const tools = model.tools.filter(
+    (tool) => isToolForGroups(tool, groups) && isToolForModel(tool, ctx.caller.token?.grant),
+  )
   return tools.length < model.tools.length ? { ...model, tools } : model
 }

@@ -7,6 +7,7 @@ import { toJsonSchema, toObjectSchema } from '../../ports/ai/json-schema.ts'
 import type { FunctionTool, JsonSchema } from '../../ports/ai/tools.ts'
 import { listUsableGroups } from '../../verbs/viewer.ts'
 import type { ChatContext } from '../chat-context.ts'
+import { isToolForProgram } from './tool-grants.ts'
 import { isToolForGroups } from './tool-groups.ts'
 
 type ToolRow = DeepReadonly<CallableToolRow>
@@ -47,14 +48,9 @@ export async function findToolForCaller(ctx: ChatContext, name: string): Promise
 }
 
 function toToolOfPrograms(ctx: ChatContext, tool: ToolRow): CallableTool | undefined {
-  const isOpen = (tool.mcp?.server.gateway ?? true) && isToolForGroups(tool, listUsableGroups(ctx.caller))
-  return isOpen && isOfGrant(ctx, tool) ? toCallableTool(ctx, tool) : undefined
-}
-
-/** True if the tool belongs to the servers that the person chose for the calling program, if they chose any. */
-const isOfGrant = ({ caller }: ChatContext, { mcp }: ToolRow): boolean => {
-  const servers = caller.token?.grant?.servers ?? null
-  return servers === null || (mcp !== null && servers.includes(mcp.server.id))
+  const { caller } = ctx
+  const isOpen = isToolForProgram(tool, caller.token?.grant) && isToolForGroups(tool, listUsableGroups(caller))
+  return isOpen ? toCallableTool(ctx, tool) : undefined
 }
 
 /** Returns undefined for a function whose extension is not loaded. */

@@ -76,7 +76,11 @@ export async function callCheckedTool<Taken>(
 const RIGHT_ENDED = 'The call was ended, because this tool may not be called any more.'
 
 const watchRight = ({ services, caller }: ChatContext, { id }: CallableTool, surface: ToolSurface) =>
-  services.ai.callWatch.watch({ toolId: id, userId: caller.person.id, isByProgram: surface === 'mcp' })
+  services.ai.callWatch.watch({
+    toolId: id,
+    userId: caller.person.id,
+    isByProgram: surface === 'mcp' || caller.token?.grant !== undefined,
+  })
 
 /** The call as it is shown to the person who is asked. */
 export const toApprovableCall = (tool: CallableTool, input: unknown): ApprovableCall => ({
