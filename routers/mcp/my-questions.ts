@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { listTokens } from '../../entities/identity/access-token.sql.ts'
+import { listCallingTokens } from '../../entities/views/calling-tokens.sql.ts'
 import { rememberForProgram } from '../ai/approvals/page-approvals.ts'
 import { answerQuestion, listQuestions } from '../ai/approvals/page-questions.ts'
 import type { Context } from '../core/context.ts'
@@ -44,7 +44,7 @@ export const ownQuestions = {
 async function listOwnQuestions({ services }: Context, person: number): Promise<OwnQuestion[]> {
   const questions = await listQuestions(services, person)
   if (questions.length === 0) return []
-  const tokens = await services.sql(listTokens, [person])
+  const tokens = await services.sql(listCallingTokens, [person])
   const names = new Map(tokens.map(({ id, name }) => [tokenCredential(id), name]))
   return questions.flatMap(({ id, tool, server, credential, input, askedAt }) => {
     const token = names.get(credential)

@@ -3,17 +3,18 @@ import { signIn, type TestBrowser } from '../kit/browser.ts'
 import { newName } from '../kit/identity/people.ts'
 import { callTool, MODERN, revisions, startGateway } from '../kit/mcp/gateway.ts'
 import { buildTool, startToolServer } from '../kit/mcp/tool-server.ts'
+import { callFromPage, chooseAddress, signInProgram } from '../kit/oauth/program.ts'
 import { shareResource } from '../kit/share-resource.ts'
 
 const mail = shareResource(() => startToolServer([buildTool('send')]))
 const bank = shareResource(() => startToolServer([buildTool('pay')]))
-const svc = shareResource(() =>
+const svc = shareResource(async () =>
   startGateway(
     [
       { label: 'Mail', url: mail.url, requireApproval: 'always' },
       { label: 'Bank', url: bank.url, requireApproval: 'page' },
     ],
-    { MCP_CALLS_PER_MINUTE: '1000' },
+    { MCP_CALLS_PER_MINUTE: '1000', ...(await chooseAddress()) },
   ),
 )
 
@@ -217,6 +218,34 @@ test('where only the page may answer, no form is sent and no form answers', asyn
   await answer(caller, question?.id ?? '', 'remember')
   for (let n = 0; n < 2; n++) expect((await pay()).result.isError).toBeUndefined()
   expect(paid()).toBe(2)
+})
+
+test('a program that its person has signed in asks on our page, which lists and ends its approvals', async () => {
+  const caller = await addPerson()
+  const { tokens } = await signInProgram(svc, caller.browser)
+  const token = tokens.access_token
+  const call = (text: string) => callTool(svc, 'mail_send', { token, input: { text } })
+  expect((await call('page')).result.content[0].text).toMatch(AT_PAGE)
+  const [question] = await questionsOf(caller)
+  expect(question).toMatchObject({ token: 'Test program', tool: 'mail_send' })
+  await answer(caller, question?.id ?? '', 'once')
+  expect((await call('page')).result.isError).toBeUndefined()
+
+  const state = (await send(token, 'form')).result.requestState as string
+  await send(token, 'form', state, { choice: 'remember' })
+  // A refresh makes the same token valid again, so its approval stays while the grant runs.
+  await svc.rows("update access_tokens set expires_at = now() where user_id = $1 and holder = 'program'", [caller.id])
+  const [approval, ...more] = await query<{ id: string }>(caller, 'ai.approvals')
+  expect([approval, more]).toEqual([expect.objectContaining({ tool: 'mail_send', token: 'Test program' }), []])
+  await svc.rows("update access_tokens set expires_at = now() + interval '1 hour' where user_id = $1", [caller.id])
+  await caller.browser.send('POST', '/trpc/ai.revokeApproval', { body: { id: approval?.id } })
+  expect((await send(token, 'again')).result.resultType).toBe('input_required')
+  await call('later')
+  expect(await questionsOf(bob)).toEqual([])
+  const { data } = await callFromPage(caller.browser, 'oauth.grants')
+  await callFromPage(caller.browser, 'oauth.endGrant', { id: (data as { id: number }[])[0]?.id })
+  expect(await questionsOf(caller)).toEqual([])
+  expect(sent()).toEqual([{ text: 'page' }, { text: 'form' }])
 })
 
 test('a changed definition ends each approval', async () => {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { listTokens } from '../../../entities/identity/access-token.sql.ts'
 import { listSessions } from '../../../entities/identity/session.sql.ts'
+import { listCallingTokens } from '../../../entities/views/calling-tokens.sql.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { about, sessionUser } from '../../core/trpc.ts'
@@ -40,7 +40,7 @@ async function listOwnApprovals({ services }: Context, person: number): Promise<
   if (approvals.length === 0) return []
   const since = new Date(Date.now() - services.settings.sessionLifetime)
   const [tokens, sessions] = await Promise.all([
-    services.sql(listTokens, [person]),
+    services.sql(listCallingTokens, [person]),
     services.sql(listSessions, [person, since]),
   ])
   const tokenNames = new Map<string | undefined, string | null>([
