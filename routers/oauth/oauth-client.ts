@@ -45,11 +45,11 @@ function readDynamicId({ services }: Context, clientId: string): Registration | 
 }
 
 /** Several texts decode to the same bytes; only one of them is an id, or a blocked program could use another. */
-const isCanonical = (sealed: string) =>
-  sealed
-    .split('.')
-    .slice(-2)
-    .every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)
+const isCanonical = (sealed: string) => {
+  const parts = sealed.split('.')
+  const encoded = parts.slice(2)
+  return parts.length === 4 && encoded.every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)
+}
 
 const findKind = (clientId: string): ClientKind | undefined => {
   if (clientId.startsWith(DYNAMIC)) return 'dynamic'

@@ -33,9 +33,10 @@ export function createVault(key: string, previousKeys: readonly string[] = []): 
     },
 
     open(sealed, purpose) {
-      const [version, name = '', iv = '', text = ''] = sealed.split('.')
+      const [version, name = '', iv = '', text = '', ...more] = sealed.split('.')
       const key = keys.get(name)
       if (version !== 'v1' || !key) throw new Error('sealed with a key that is not in APP_KEY or APP_PREVIOUS_KEYS')
+      if (more.length > 0) throw new Error('something follows the sealed text')
       const bytes = Buffer.from(text, 'base64url')
       const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(iv, 'base64url')).setAAD(Buffer.from(purpose))
       decipher.setAuthTag(bytes.subarray(-16))

@@ -81,7 +81,9 @@ describe('the request of a program', () => {
     const altered = clientId.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'))
     const twice = `${ask(clientId)}&client_id=${clientId}`
     const queries = [
-      ...[altered, `${clientId}x`, 'dyn_', 'reg_nobody', 'made-up', ''].map((id) => ask(id)),
+      ...[altered, `${clientId}x`, `${clientId}.`, `${clientId}.AAAA`, 'dyn_', 'reg_nobody', 'made-up', ''].map((id) =>
+        ask(id),
+      ),
       twice,
       'a=1',
     ]
