@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Problem } from '../../routers/core/problems.ts'
 import { describedLocales, type Labels } from '../../routers/ports/locales.ts'
 import type { Failure } from '../http/failure.ts'
 import {
@@ -105,16 +106,18 @@ interface Language {
 export async function sendErrorPage(
   request: FastifyRequest,
   reply: FastifyReply,
-  { status, code, message }: Pick<Failure, 'status' | 'code' | 'message'>,
+  { status, code, message, error }: Failure,
   { locale, labels }: Language,
 ): Promise<FastifyReply> {
   const translate = createTranslator(labels)
   const kind = kindsByCode[code] ?? chooseKind(status)
   const canRepeat = status >= 500 && request.method === 'GET'
+  const { redirectTo, target = '' } = error instanceof Problem ? error.meta : {}
   const content = html`
 <p>${translate(`page.${kind}.text`)}</p>
 ${reasonedCodes.has(code) && html`<p class="hint">${translate('page.reason')} <span lang="en">${message}</span></p>`}
-<p class="steps"><a href="/">${translate('page.toStart')}</a>${canRepeat && html`<a href="">${translate('page.again')}</a>`}</p>
+${redirectTo !== undefined && html`<p>${translate('page.programRefused.back')}</p>`}
+<p class="steps"><a href="/">${translate('page.toStart')}</a>${redirectTo !== undefined && html`<a href="${redirectTo}" rel="noreferrer">${translate('page.programRefused.goTo').replace(':target', () => target)}</a>`}${canRepeat && html`<a href="">${translate('page.again')}</a>`}</p>
 <p class="hint">${translate('page.requestId')}: <code>${request.id}</code></p>`
   const page = { title: translate(`page.${kind}.title`), content, isSignedIn: false }
   return sendPage(reply.code(status), { locale, translate }, page)

@@ -2,7 +2,7 @@ import type { Ability } from '../../entities/identity/access-token.ts'
 import type { Context } from '../core/context.ts'
 import { findRequestingClient, type KnownClient, MAX_CLIENT_ID } from './oauth-client.ts'
 import { assertOAuthOn, type OAuthError, refuseOnPage } from './oauth-errors.ts'
-import { addParameters, isSameRedirect } from './redirect-address.ts'
+import { addParameters, describeRedirect, isSameRedirect } from './redirect-address.ts'
 import { isResource, removeSlash } from './resource-address.ts'
 
 const MAX_PARAMETERS = 8192
@@ -35,7 +35,7 @@ class RedirectedRefusal extends Error {
 
 /**
  * Reads the query of the address to which a program has sent a person. Throws for the person to read while the address of
- * the program is not certain; any later refusal is returned as a redirect.
+ * the program is not certain, or if anybody could have registered it; another refusal is returned as a redirect.
  */
 export async function readAuthorizationRequest(
   ctx: Context,
@@ -59,9 +59,19 @@ export async function readAuthorizationRequest(
   try {
     return { request: { client, ...target, ...readWishes(ctx, parameters) } }
   } catch (error) {
-    if (error instanceof RedirectedRefusal) return buildRefusal(ctx, target, error.error, error.message)
-    throw error
+    if (!(error instanceof RedirectedRefusal)) throw error
+    return sendBack(client, redirectUri, error.message, buildRefusal(ctx, target, error.error, error.message))
   }
+}
+
+/**
+ * Returns the answer for a program that an administrator has registered, or that is on the person's computer. For others
+ * it throws: who registers an address could have people sent there from here, without a word, by a link to this service.
+ */
+function sendBack({ kind }: KnownClient, redirectUri: string, reason: string, answer: Redirect): Redirect {
+  const described = describeRedirect(redirectUri)
+  if (kind === 'registered' || described.type === 'this computer') return answer
+  throw refuseOnPage(reason, { ...answer, target: described.type === 'site' ? described.host : `${described.scheme}:` })
 }
 
 /** Reads a parameter without which a program is not known. */

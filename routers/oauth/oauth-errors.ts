@@ -19,7 +19,15 @@ export type OAuthError =
 export const refuse = (error: OAuthError, detail: string) => new Problem('oauth_refused', { detail, meta: { error } })
 
 /** Creates the refusal that a person reads: nothing may be sent to an address that is not known to be the program's. */
-export const refuseOnPage = (detail: string) => new Problem('authorization_invalid', { detail })
+export const refuseOnPage = (detail: string, way?: WayBack) =>
+  new Problem('authorization_invalid', { detail, ...(way && { meta: { ...way } }) })
+
+/** The way on from a refusal to its program, which the person may choose. */
+interface WayBack {
+  redirectTo: string
+  /** The host or scheme to which it leads. */
+  target: string
+}
 
 const leastPolicies = { registered: 'registered', document: 'documents', dynamic: 'any' } as const
 const policies = ['off', 'registered', 'documents', 'any']

@@ -5,7 +5,7 @@ import { startApp, type TestApp } from '../kit/app.ts'
 import { openBrowser, signIn } from '../kit/browser.ts'
 import { startSite } from '../kit/net/site.ts'
 import { answerConsent, startBrowserCommand, visitConsent } from '../kit/oauth/consenting-browser.ts'
-import { CALLBACK, postForm } from '../kit/oauth/program.ts'
+import { CALLBACK, postForm, registerProgram } from '../kit/oauth/program.ts'
 import { buildPath, OAUTH_ON, registerPath, startWithTools, VERIFIER } from '../kit/oauth/tool-service.ts'
 import { shareResource } from '../kit/share-resource.ts'
 
@@ -116,6 +116,30 @@ test('a request that needs no answer goes back to its program at once', async ()
     state: 'a state',
     iss: svc.services.settings.baseUrl,
   })
+})
+
+test('a wrong request is sent on at once only by registered programs and those on this computer', async () => {
+  const { browser } = await signIn(svc, 'radia')
+  const sites = [
+    ['https://evil.example/back', 'evil.example'],
+    ['cursor://anysphere.cursor-mcp/oauth/callback', 'cursor:'],
+  ] as const
+  const headers = { accept: 'text/html', 'sec-fetch-mode': 'navigate' }
+  const visit = async (clientId: string, redirectUri: string) => {
+    const path = buildPath(clientId, redirectUri).replace('response_type=code', 'response_type=x')
+    const answer = await browser.send('GET', path, { headers })
+    return { ...answer, location: answer.headers.get('location') }
+  }
+
+  for (const [address, target] of sites) {
+    const { status, location, text } = await visit(await registerProgram(svc, [address]), address)
+    expect([status, location]).toEqual([400, null])
+    const [, href = '', label] = /<a href="([^"]+)" rel="noreferrer">(Go to [^<]+)<\/a>/.exec(text) ?? []
+    expect([label, href.startsWith(`${address}?error=unsupported_response_type`)]).toEqual([`Go to ${target}`, true])
+  }
+  const registered = await svc.host.oauth.registerClient({ name: 'House', redirectUris: ['https://house.example/'] })
+  const { status, location } = await visit(registered.clientId, 'https://house.example/')
+  expect([status, location]).toEqual([302, expect.stringContaining('https://house.example/?error=')])
 })
 
 test('where the sign-in is off, there is no page; without tokens, a page says so', async () => {
