@@ -65,6 +65,19 @@ test('a registration that is no object with addresses is refused', async () => {
   expect((await register({ client_name: 'x'.repeat(20_000), redirect_uris: [CALLBACK] })).status).toBe(413)
 })
 
+test('registrations of one IPv6 network are limited together, and of others apart', async () => {
+  await using limited = await startOAuth({ OAUTH_REQUESTS_PER_MINUTE: '2', TRUSTED_PROXIES: '127.0.0.1' })
+  const statuses: number[] = []
+  for (const from of ['2001:db8:1:2::1', '2001:db8:1:2:a::2', '2001:db8:1:2:ffff::3', '2001:db8:1:3::1']) {
+    const headers = { 'x-forwarded-for': from }
+    statuses.push(
+      (await limited.send('POST', '/oauth/register', { body: { redirect_uris: [CALLBACK] }, headers })).status,
+    )
+  }
+
+  expect(statuses).toEqual([201, 201, 429, 201])
+})
+
 test('registrations of one address are limited by the minute', async () => {
   await using limited = await startOAuth({ OAUTH_REQUESTS_PER_MINUTE: '2' })
   const send = () => limited.send('POST', '/oauth/register', { body: { redirect_uris: [CALLBACK] } })

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import ipaddr from 'ipaddr.js'
+import { toClientNetwork } from '../../core/load/client-network.ts'
 import type { LoginAttempt, LoginThrottle } from '../../ports/login.ts'
 import type { RateLimiter, RateLimitStatus } from '../../ports/rate-limiter.ts'
 
@@ -47,13 +47,6 @@ const buildAttemptKey = ({ account, browserId }: LoginAttempt) =>
 /** Hashes the account, so that the store contains no usernames. */
 const buildAccountKey = (account: string) => `login:account:${hashText(account)}`
 
-const buildAddressKey = (address: string) => `login:address:${hashText(toNetwork(address))}`
+const buildAddressKey = (address: string) => `login:address:${hashText(toClientNetwork(address))}`
 
 const hashText = (text: string) => createHash('sha256').update(text).digest('base64url')
-
-/** Returns the /64 network of an IPv6 address, because one person can use all of its addresses. */
-function toNetwork(address: string): string {
-  if (!ipaddr.isValid(address)) return address
-  const parsed = ipaddr.process(address)
-  return parsed instanceof ipaddr.IPv6 ? parsed.parts.slice(0, 4).join(':') : parsed.toString()
-}
