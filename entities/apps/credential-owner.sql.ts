@@ -28,8 +28,12 @@ export interface TokenOwner {
   appId: number | null
   /** The grant of the program that holds the token. */
   grantId: number | null
-  /** The four others are null without a grant, and `servers` also if it is good for all tool servers. */
+  /**
+   * The others are null without a grant, `clientHost` also if its client has no document, and `servers` also if it is good
+   * for all tool servers.
+   */
   clientKind: ClientKind | null
+  clientHost: string | null
   earlierSecrets: EarlierSecret[] | null
   resources: string[] | null
   servers: number[] | null
@@ -41,7 +45,7 @@ export interface TokenOwner {
 export const findTokenOwners = coalescedStatement<TokenOwner>(
   'find-token-owners',
   `select t.id as "tokenId", t.hash, to_json(t.abilities) as abilities, u.id as "userId", u.username, u.name, u.email, u.role,
-          to_json(u.groups) as groups, l.app_id as "appId", g.id as "grantId", c.kind as "clientKind",
+          to_json(u.groups) as groups, l.app_id as "appId", g.id as "grantId", c.kind as "clientKind", c.host as "clientHost",
           t.previous as "earlierSecrets", to_json(g.resources) as resources, to_json(g.servers) as servers
      from ${tokensWithOwners}
     where t.id = any($1::int[]) and ${isActive}`,

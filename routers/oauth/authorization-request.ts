@@ -71,7 +71,8 @@ export async function readAuthorizationRequest(
 function sendBack({ kind }: KnownClient, redirectUri: string, reason: string, answer: Redirect): Redirect {
   const described = describeRedirect(redirectUri)
   if (kind === 'registered' || described.type === 'this computer') return answer
-  throw refuseOnPage(reason, { ...answer, target: described.type === 'site' ? described.host : `${described.scheme}:` })
+  const target = described.type === 'site' ? described.host : `${described.scheme}:`
+  throw refuseOnPage(reason, { way: { ...answer, target } })
 }
 
 /** Reads a parameter without which a program is not known. */

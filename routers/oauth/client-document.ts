@@ -3,6 +3,8 @@ import { z } from 'zod'
 import { refreshClientDocument, type StoredClient } from '../../entities/oauth/oauth-client.sql.ts'
 import type { ClientDocument } from '../../entities/oauth/oauth-client.ts'
 import type { Context } from '../core/context.ts'
+import { Problem } from '../core/problems.ts'
+import { HostOutage } from '../ports/client-documents.ts'
 import { DAY_MS } from '../ports/days.ts'
 import { toClientName } from './client-name.ts'
 import { refuseOnPage } from './oauth-errors.ts'
@@ -18,7 +20,7 @@ export interface FetchedDocument {
 const MAX_ADDRESS = 255
 const MINUTE_MS = 60_000
 const [SHORTEST, USUAL, LONGEST] = [5 * MINUTE_MS, 60 * MINUTE_MS, DAY_MS]
-/** Time for which a stored document serves if it cannot be fetched. */
+/** Time for which a stored document serves while its host is down. */
 const GRACE_MS = 7 * DAY_MS
 
 const publicMethods = z.union([z.string(), z.array(z.string()).max(20)]).default('none')
@@ -32,8 +34,8 @@ const documentSchema = z.object({
 })
 
 /**
- * Reads the document of a client: a stored one while it is fresh, else from its address. If that fails, a stored one
- * serves for a week.
+ * Reads the document of a client: a stored one while it is fresh, else from its address. While its host is down, a stored
+ * one serves for a week; one that was withdrawn, or is not valid any more, serves no longer.
  */
 export async function readDocument(
   ctx: Context,
@@ -44,12 +46,14 @@ export async function readDocument(
   const known = toFetched(stored) ?? (await readCached(ctx, clientId))
   if (known && Date.now() < known.freshUntil) return known
   const fetched = await fetchDocument(ctx, clientId).catch((error: unknown) => {
-    if (known && Date.now() < known.fetchedAt + GRACE_MS) return known
+    if (known && isOutage(error) && Date.now() < known.fetchedAt + GRACE_MS) return known
     throw error
   })
   if (fetched !== known) await storeDocument(ctx, clientId, fetched, stored !== undefined)
   return fetched
 }
+
+const isOutage = (error: unknown) => error instanceof Problem && error.cause instanceof HostOutage
 
 /** RFC 3986 reads dots and encoded dots as steps, which would give one document many addresses. */
 function isDocumentAddress(address: string): boolean {
@@ -91,7 +95,9 @@ async function fetchDocument(ctx: Context, clientId: string): Promise<FetchedDoc
       { requestId: ctx.requestId, host: new URL(clientId).host, reason: error.message },
       'a client document failed',
     )
-    throw refuseOnPage(`The document of this program at ${new URL(clientId).host} could not be fetched.`)
+    throw refuseOnPage(`The document of this program at ${new URL(clientId).host} could not be fetched.`, {
+      cause: error,
+    })
   })
   const document = parseDocument(text, clientId)
   const redirectUris = document.redirectUris.filter((address) => isAcceptableRedirect(address, settings.oauth))

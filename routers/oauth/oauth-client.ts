@@ -5,7 +5,8 @@ import type { ClientDocument, ClientKind } from '../../entities/oauth/oauth-clie
 import type { Context } from '../core/context.ts'
 import { OAUTH_CLIENT } from '../ports/vault.ts'
 import { type FetchedDocument, readDocument } from './client-document.ts'
-import { isOpenTo, refuseOnPage } from './oauth-errors.ts'
+import { isOpenToClient, refuseOnPage } from './oauth-errors.ts'
+import { isAcceptableRedirect } from './redirect-address.ts'
 
 /** A client that asks for access. */
 export interface KnownClient {
@@ -60,10 +61,26 @@ const findKind = (clientId: string): ClientKind | undefined => {
 /** Returns the id under which a client is stored, which a registration would be too long for. */
 const toStoredId = (clientId: string, kind: ClientKind) => (kind === 'dynamic' ? hash('sha256', clientId) : clientId)
 
-/** Finds a client that asks for access, and fetches its document if that is due. Throws for a person to read. */
-export async function findRequestingClient(ctx: Context, clientId: string): Promise<KnownClient> {
+/** Returns the kind of a client that people may sign in here. */
+function findOpenKind({ services }: Context, clientId: string): ClientKind | undefined {
   const kind = findKind(clientId)
-  if (!kind || !isOpenTo(kind, ctx.services.settings)) throw createUnknown()
+  const host = URL.parse(clientId)?.host ?? null
+  return kind && isOpenToClient(kind, host, services.settings) ? kind : undefined
+}
+
+/**
+ * Finds a client that asks for access, and fetches its document if that is due. Its addresses are those that are allowed
+ * now, whatever was allowed when it was registered. Throws for a person to read.
+ */
+export async function findRequestingClient(ctx: Context, clientId: string): Promise<KnownClient> {
+  const client = await findClientById(ctx, clientId)
+  const { oauth } = ctx.services.settings
+  return { ...client, redirectUris: client.redirectUris.filter((address) => isAcceptableRedirect(address, oauth)) }
+}
+
+async function findClientById(ctx: Context, clientId: string): Promise<KnownClient> {
+  const kind = findOpenKind(ctx, clientId)
+  if (!kind) throw createUnknown()
   const storedId = toStoredId(clientId, kind)
   const [stored] = await ctx.services.sql(findClient, [storedId])
   if (stored?.blocked) throw refuseOnPage('An administrator has blocked this program.')
@@ -94,8 +111,8 @@ export async function findTokenClient(
   ctx: Context,
   clientId: string,
 ): Promise<{ storedId: string; stored: StoredClient | undefined } | undefined> {
-  const kind = findKind(clientId)
-  if (!kind || !isOpenTo(kind, ctx.services.settings)) return undefined
+  const kind = findOpenKind(ctx, clientId)
+  if (!kind) return undefined
   const storedId = toStoredId(clientId, kind)
   const [stored] = await ctx.services.sql(findClient, [storedId])
   if (stored?.blocked) return undefined

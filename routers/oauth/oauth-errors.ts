@@ -19,8 +19,8 @@ export type OAuthError =
 export const refuse = (error: OAuthError, detail: string) => new Problem('oauth_refused', { detail, meta: { error } })
 
 /** Creates the refusal that a person reads: nothing may be sent to an address that is not known to be the program's. */
-export const refuseOnPage = (detail: string, way?: WayBack) =>
-  new Problem('authorization_invalid', { detail, ...(way && { meta: { ...way } }) })
+export const refuseOnPage = (detail: string, { way, cause }: { way?: WayBack; cause?: unknown } = {}) =>
+  new Problem('authorization_invalid', { detail, cause, ...(way && { meta: { ...way } }) })
 
 /** The way on from a refusal to its program, which the person may choose. */
 interface WayBack {
@@ -35,6 +35,13 @@ const policies = ['off', 'registered', 'documents', 'any']
 /** Returns true if people may sign in clients of this kind. */
 export const isOpenTo = (kind: ClientKind, { oauth: { clients } }: Pick<Settings, 'oauth'>): boolean =>
   policies.indexOf(clients) >= policies.indexOf(leastPolicies[kind])
+
+/** Returns true if people may sign in this client, and it may use what it got: the host of its document is allowed, too. */
+export const isOpenToClient = (kind: ClientKind, host: string | null, settings: Pick<Settings, 'oauth'>): boolean =>
+  isOpenTo(kind, settings) && (kind !== 'document' || isHostAllowed(host, settings))
+
+const isHostAllowed = (host: string | null, { oauth: { clientHosts } }: Pick<Settings, 'oauth'>) =>
+  clientHosts.includes('*') || (host !== null && clientHosts.includes(host))
 
 /** Throws as for an unknown address if nobody can sign in programs. */
 export function assertOAuthOn({ oauth }: Pick<Settings, 'oauth'>): void {

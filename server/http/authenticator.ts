@@ -13,7 +13,7 @@ import type { Caller, UsageType } from '../../routers/core/caller.ts'
 import type { TypeChangeCause } from '../../routers/core/hooks.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { Settings } from '../../routers/core/settings.ts'
-import { isOpenTo } from '../../routers/oauth/oauth-errors.ts'
+import { isOpenToClient } from '../../routers/oauth/oauth-errors.ts'
 import { allowsPath } from '../../routers/oauth/resource-address.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import { BatchWriter } from '../stores/batch-writer.ts'
@@ -91,9 +91,11 @@ function isSecretOf({ hash: current, earlierSecrets }: DeepReadonly<TokenOwner>,
   )
 }
 
-/** Returns true if programs of this kind are allowed, and the person gave this one access to the path. */
-const isOpenToProgram = ({ clientKind, resources }: DeepReadonly<TokenOwner>, settings: Settings, path: string) =>
-  clientKind !== null && isOpenTo(clientKind, settings) && allowsPath(resources ?? [], settings.baseUrl, path)
+/** Returns true if this program is allowed, and the person gave this one access to the path. */
+const isOpenToProgram = (owner: DeepReadonly<TokenOwner>, settings: Settings, path: string) =>
+  owner.clientKind !== null &&
+  isOpenToClient(owner.clientKind, owner.clientHost, settings) &&
+  allowsPath(owner.resources ?? [], settings.baseUrl, path)
 
 /** Compares hashes in constant time, so that timing does not reveal where they differ. */
 const isEqualHash = (one: string, other: string) => timingSafeEqual(Buffer.from(one), Buffer.from(other))

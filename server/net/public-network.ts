@@ -6,8 +6,13 @@ export class OutboundError extends Error {
   override name = 'OutboundError'
 }
 
+/** No address was found for a host, which may be a failure of DNS. */
+export class HostNotFound extends OutboundError {
+  override name = 'HostNotFound'
+}
+
 /** Returns all IPv4 and IPv6 addresses of a host name; an empty list if there are none. */
-type ResolveHost = (hostname: string) => Promise<string[]>
+export type ResolveHost = (hostname: string) => Promise<string[]>
 
 export type Network = [ipaddr.IPv4 | ipaddr.IPv6, number]
 
@@ -64,7 +69,7 @@ export class PublicNetwork {
 
   async #resolveAddresses(hostname: string) {
     const addresses = await this.#resolve(hostname)
-    if (addresses.length === 0) throw new OutboundError('no such host')
+    if (addresses.length === 0) throw new HostNotFound('no such host')
     // One private address among public ones is an attack or a mistake.
     if (!addresses.every((address) => this.#isOpen(address))) throw createPrivateAddressError()
     return addresses.map((address) => ({ address, family: isIP(address) }))

@@ -1,9 +1,20 @@
 import type { Http2ServerResponse } from 'node:http2'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { signIn } from '../kit/browser.ts'
+import { HostOutage } from '../../routers/ports/client-documents.ts'
+import { createClientDocuments } from '../../server/net/client-documents.ts'
+import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import { advanceClock } from '../kit/clock.ts'
 import { startTlsServer, trustAuthority } from '../kit/net/tls-server.ts'
-import { buildQuery, callFromPage, makeVerifier, showRequest, signInProgram, startOAuth } from '../kit/oauth/program.ts'
+import {
+  buildQuery,
+  callFromPage,
+  makeVerifier,
+  registerProgram,
+  showRequest,
+  signInProgram,
+  startOAuth,
+  tryToken,
+} from '../kit/oauth/program.ts'
 import { shareResource } from '../kit/share-resource.ts'
 
 const BACK = 'http://localhost/callback'
@@ -43,12 +54,34 @@ async function startDocumentHost() {
 }
 
 const site = shareResource(startDocumentHost)
-const svc = shareResource(() => startOAuth({ OAUTH_CLIENTS: 'documents', OAUTH_CLIENT_HOSTS: site.host }))
+const APP_KEY = 'a key of thirty-two characters, or more'
+const svc = shareResource(() => startOAuth({ OAUTH_CLIENTS: 'documents', OAUTH_CLIENT_HOSTS: site.host, APP_KEY }))
+
+/** Starts the service on the same data with other settings, as after a restart. */
+const restart = (settings: Record<string, string>) => {
+  const { DATABASE_URL = '', BASE_URL = '' } = svc.env
+  return startOAuth({ OAUTH_CLIENTS: 'documents', DATABASE_URL, BASE_URL, APP_KEY, ...settings })
+}
 
 afterEach(() => void vi.useRealTimers())
 
-const ask = (clientId: string) =>
-  buildQuery({ clientId, verifier: makeVerifier(), parameters: { redirect_uri: 'http://localhost:5050/callback' } })
+const LOCAL = 'http://localhost:5050/callback'
+const ask = (clientId: string, redirect_uri = LOCAL) =>
+  buildQuery({ clientId, verifier: makeVerifier(), parameters: { redirect_uri } })
+
+/** Returns a browser with the session of another one, at a service with the same data. */
+function visitAs({ cookies }: TestBrowser, { url }: { url: string }): TestBrowser {
+  const browser = openBrowser(url)
+  for (const [name, value] of cookies) browser.cookies.set(name, value)
+  return browser
+}
+
+/** Signs a program in by its document, whose stored copy is no longer fresh afterwards. */
+async function signInOnce(browser: TestBrowser, clientId: string) {
+  const program = await signInProgram(svc, browser, { clientId, parameters: { redirect_uri: LOCAL } })
+  await svc.rows("update oauth_clients set fresh_until = now() - interval '1 second' where client_id = $1", [clientId])
+  return program
+}
 
 describe('the document of a program', () => {
   test('names it, and lets it sign people in from any loopback port', async () => {
@@ -104,6 +137,63 @@ describe('the document of a program', () => {
     expect((await showRequest(browser, ask(clientId))).problem).toBe('authorization_invalid')
   })
 
+  test('serves no longer once its host has withdrawn or broken it', async () => {
+    const { browser } = await signIn(svc, 'fay')
+    const withdrawn = [
+      ['/gone.json', (response: Http2ServerResponse) => response.writeHead(410).end()],
+      ['/missing-now.json', (response: Http2ServerResponse) => response.writeHead(404).end()],
+      ['/html-now.json', (response: Http2ServerResponse) => response.writeHead(200).end('<html>')],
+      [
+        '/long-now.json',
+        (response: Http2ServerResponse) =>
+          response.writeHead(200, { 'content-type': 'application/json' }).end('x'.repeat(6000)),
+      ],
+    ] as const
+
+    for (const [path, answer] of withdrawn) {
+      const clientId = site.publish(path)
+      await signInOnce(browser, clientId)
+      site.serve(path, answer)
+      expect([path, (await showRequest(browser, ask(clientId))).problem]).toEqual([path, 'authorization_invalid'])
+    }
+    const busy = site.publish('/busy.json')
+    await signInOnce(browser, busy)
+    site.serve('/busy.json', (response) => response.writeHead(429).end())
+    expect((await showRequest(browser, ask(busy))).data?.view?.client.name).toBe('Agent')
+  })
+
+  test('is of no use any more where its host is taken from the settings, nor is what it was given', async () => {
+    const { browser } = await signIn(svc, 'gus')
+    const clientId = site.publish('/narrowed.json')
+    const program = await signInProgram(svc, browser, { clientId, parameters: { redirect_uri: LOCAL } })
+    await using other = await restart({ OAUTH_CLIENT_HOSTS: 'elsewhere.example' })
+    const later = visitAs(browser, other)
+
+    expect((await showRequest(later, ask(clientId))).problem).toBe('authorization_invalid')
+    expect((await program.refresh(undefined, other)).body['error']).toBe('invalid_client')
+    expect(await tryToken(other, program.tokens.access_token, '/mcp')).toBe(401)
+    expect(await tryToken(svc, program.tokens.access_token, '/mcp')).not.toBe(401)
+    expect((await program.refresh()).status).toBe(200)
+  })
+
+  test('and ids of registrations lead only to addresses that are allowed now', async () => {
+    const HOUSE = 'house://back'
+    const open = { OAUTH_CLIENTS: 'any', OAUTH_CLIENT_HOSTS: site.host }
+    await using before = await restart({ ...open, OAUTH_REDIRECTS: HOUSE })
+    await using after = await restart(open)
+    const document = site.publish('/house.json', { redirect_uris: [BACK, HOUSE] })
+    const dynamic = await registerProgram(before, [BACK, HOUSE])
+    const registered = await before.host.oauth.registerClient({ name: 'House', redirectUris: [BACK, HOUSE] })
+    const { browser } = await signIn(svc, 'hedy')
+    const [early, later] = [visitAs(browser, before), visitAs(browser, after)]
+
+    for (const clientId of [document, dynamic, registered.clientId]) {
+      await signInProgram(before, early, { clientId, parameters: { redirect_uri: HOUSE } })
+      expect((await showRequest(later, ask(clientId, HOUSE))).problem).toBe('authorization_invalid')
+      expect((await showRequest(later, ask(clientId))).problem).toBeUndefined()
+    }
+  })
+
   test('is refused if it is long, slow, moved, of another address or no document', async () => {
     const { browser } = await signIn(svc, 'dora')
     const json = { 'content-type': 'application/json' }
@@ -137,14 +227,40 @@ describe('the document of a program', () => {
     const { browser } = await signIn(open, 'ada')
     const clientId = site.publish('/private.json')
 
-    for (const address of [
-      clientId,
-      'https://127.0.0.1/client.json',
-      'https://[::1]/client.json',
-      'https://10.0.0.1/c.json',
-    ])
+    const refused = [
+      [clientId, 'not a web port'],
+      ['https://127.0.0.1/client.json', 'not a foreign host'],
+      ['https://127.0.0.2/client.json', 'not a public address'],
+      ['https://[::1]/client.json', 'not a public address'],
+      ['https://10.0.0.1/c.json', 'not a public address'],
+    ] as const
+
+    for (const [address, reason] of refused) {
+      open.log.length = 0
       expect((await showRequest(browser, ask(address))).problem).toBe('authorization_invalid')
+      expect([address, open.log.some((line) => line.includes(`"reason":"${reason}"`))]).toEqual([address, true])
+    }
     expect(site.countFetches('/private.json')).toBe(0)
+  })
+
+  test('is not fetched by a name that leads to a private address, nor waited for without end', async () => {
+    const address = site.serve('/silent.json', () => {})
+    const names: Record<string, string[]> = { 'inner.test': ['10.0.0.1'], 'mixed.test': ['93.184.216.34', '127.0.0.1'] }
+    const resolve = async (name: string) => names[name] ?? []
+    const options = { userAgent: 'test', ownHost: 'own.test', timeout: 300, resolve }
+    await using documents = Object.assign(createClientDocuments({ ...options, hosts: ['*', site.host] }), {
+      [Symbol.asyncDispose]: () => documents.close(),
+    })
+    const fetchFrom = (url: string) => documents.fetch(url, new AbortController().signal)
+
+    for (const name of Object.keys(names))
+      await expect(fetchFrom(`https://${name}/c.json`)).rejects.toMatchObject({
+        name: 'OutboundError',
+        message: 'not a public address',
+      })
+    await expect(fetchFrom('https://own.test/c.json')).rejects.toThrow('not a foreign host')
+    await expect(fetchFrom('https://unknown.test/c.json')).rejects.toThrow(HostOutage)
+    await expect(fetchFrom(address)).rejects.toThrow(HostOutage)
   })
 
   test('is of no use to a program whose document an administrator has blocked', async () => {
