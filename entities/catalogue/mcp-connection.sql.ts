@@ -1,3 +1,4 @@
+import { User } from '../identity/user.ts'
 import { isoTime, statement } from '../sql/statement.ts'
 import type { ConnectionState } from './mcp-connection.ts'
 
@@ -77,7 +78,7 @@ export interface AccountServerRow extends EnteredClient {
 }
 
 /** The person may use the server. Administrators connect accounts at all of them, to read their tools. */
-const isForPerson = (person: string) => `exists (select from users u where u.id = ${person}
+const isForPerson = (person: string) => `exists (select from ${User.tableName} u where u.id = ${person}
       and (u.role = 'admin' or s.groups = '{}' or s.groups && u.groups))`
 
 /** Values: the ids of the server and of the person; null for all servers, and those of everybody. */

@@ -107,8 +107,9 @@ export class GatewayApprovals {
       fingerprint,
       until: Date.now() + STATE_MS,
     }
+    const words = `May “${call.tool}” of ${call.server} be called with this input?`
     this.question = {
-      message: `May “${call.tool}” of ${call.server} be called with this input?\n${describeInput(call.input)}`,
+      message: [words, describeInput(call.input)].join('\n'),
       state: this.#ctx.services.vault.seal(JSON.stringify(state), TOOL_REQUEST_STATE),
     }
     return 'The person is asked whether this tool may be called.'

@@ -106,6 +106,7 @@ const runElsewhere: readonly (readonly [command: RegExp, reason: string])[] = [
   ],
   [/^claude /, 'test/clients has the newest Claude Code do the same'],
   [/^npm run clients( -- gateway)?$/, 'it installs the newest programs of others, on which no test may depend'],
+  [/^npx mcp-remote /, 'test/mcp/gateway-clients.slow.test.ts starts the program with these arguments'],
   [/^\.ci\/run$|^npx vitest |^TEST_POSTGRES=/, 'they run tests'],
 ]
 

@@ -45,9 +45,9 @@ const helpTexts = (
   await Promise.all([svc, svcConsole].map((program) => collectHelp(createRoot(program, context), program.name)))
 ).flat()
 
-/** Texts that the contract quotes. */
+/** Texts that the contract or the protocol of tools quotes. */
 const contractTexts =
-  /^(Validation Error|Invalid language|Failed to fetch latest policy|(Failed to mark a|A)nnouncement (marked )?as |(Conv|Room|Member) (deleted|removed) successfully$|No users found$)/
+  /^(Validation Error|Invalid language|Failed to fetch latest policy|(Failed to mark a|A)nnouncement (marked )?as |(Conv|Room|Member) (deleted|removed) successfully$|No users found$|Unknown tool$)/
 
 /** Finds the texts that the sources write as `detail` or `message`; one about a value begins in lower case, and a prompt of a command is a label. */
 const writtenErrors = globSync('{entities,facades,routers,server}/**/*.ts', { cwd: root })

@@ -23,15 +23,22 @@ const ATTEMPTS_PER_MINUTE = 10
 const PENDING = 'pending tool account'
 const keyOf = (state: string) => `tool-account:${state}`
 
-const text = z.string().nullable()
+/** Number of characters of a text, sealed or not; beyond any that a server of accounts can make us store. */
+const MAX_TEXT = 1_000_000
+const text = z.string().max(MAX_TEXT)
 
 const endedConnection = z.strictObject({
-  client: z.string(),
-  tokens: text,
-  entered: z.strictObject({ clientId: text, clientSecret: text, issuer: text }).exactOptional(),
+  client: text,
+  tokens: text.nullable(),
+  entered: z
+    .strictObject({ clientId: text.nullable(), clientSecret: text.nullable(), issuer: text.nullable() })
+    .exactOptional(),
 })
 
-const serverInput = z.strictObject({ server: z.int().positive().describe('The id of the tool server.') })
+/** The largest id that a column has room for. */
+const MAX_ID = 2_147_483_647
+
+const serverInput = z.strictObject({ server: z.int().positive().max(MAX_ID).describe('The id of the tool server.') })
 
 interface Pending extends PendingAccount {
   server: number
@@ -74,11 +81,16 @@ export const toolAccountsRouter = router({
     }),
 
   /** Ends tokens whose connections are gone. Throws if a server cannot be reached, so that the job is repeated. */
-  revoke: host.input(z.strictObject({ connections: z.array(endedConnection) })).mutation(async ({ ctx, input }) => {
-    const accounts = await ctx.services.ai.toolAccounts()
-    const outcomes = await Promise.all(input.connections.map((connection) => accounts.revoke(connection)))
-    if (outcomes.includes('failed')) throw new Error('tokens of tool accounts could not be revoked')
-  }),
+  revoke: host
+    .input(z.strictObject({ connections: z.array(endedConnection).max(1000) }))
+    .mutation(async ({ ctx, input }) => {
+      const accounts = await ctx.services.ai.toolAccounts()
+      const outcomes = await Promise.all(input.connections.map((connection) => accounts.revoke(connection)))
+      if (outcomes.includes('failed'))
+        throw new Problem('unavailable', {
+          detail: 'The tokens of some tool accounts could not be ended at their servers.',
+        })
+    }),
 
   /** The address of this document is our client id at servers that read it. */
   clientDocument: anyone
