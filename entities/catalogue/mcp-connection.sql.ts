@@ -113,31 +113,37 @@ export const listOwnAccounts = statement<OwnAccountRow>(
 /**
  * Writes a connection in place of an earlier one. Values: the ids of the person and the server, its address, the
  * issuer, the sealed client and tokens, the scopes as JSON, the seconds until the access token ends or null, and the
- * account's name. Writes nothing if the server has meanwhile got another address.
+ * account's name. Selects the earlier one; writes and selects nothing if the server has meanwhile got another address.
  */
-export const writeConnection = statement<{ id: number }>(
+export const writeConnection = statement<{ earlier: SealedConnection | null }>(
   'write-tool-connection',
-  `insert into mcp_connections (user_id, server_id, url, issuer, client, tokens, scopes, expires_at, account)
+  `with earlier as (
+   select c.client, c.tokens, ${enteredClient} from mcp_connections c join mcp_servers s on s.id = c.server_id
+    where c.user_id = $1 and c.server_id = $2 for update of c
+   ), written as (
+   insert into mcp_connections (user_id, server_id, url, issuer, client, tokens, scopes, expires_at, account)
    select $1, s.id, s.url, $4, $5, $6, $7::jsonb, now() + make_interval(secs => $8), $9
-     from mcp_servers s where s.id = $2 and s.url = $3 and s.account = 'person'
+     from mcp_servers s left join earlier on true where s.id = $2 and s.url = $3 and s.account = 'person'
    on conflict (user_id, server_id) do update
       set url = excluded.url, issuer = excluded.issuer, client = excluded.client, tokens = excluded.tokens,
           scopes = excluded.scopes, expires_at = excluded.expires_at, account = excluded.account, state = 'active',
           refresh_until = null, created_at = now(), updated_at = now()
-   returning id`,
+   returning id
+   ) select row_to_json(earlier) as earlier from written left join earlier on true`,
 )
 
-/** Selects a person's connections, to revoke them. Values: the ids of the person, and of the server or null for all. */
-export const listConnectionsOfUser = statement<SealedConnection & { id: number }>(
-  'list-tool-connections-of-user',
-  `select c.id, c.client, c.tokens, ${enteredClient} from mcp_connections c join mcp_servers s on s.id = c.server_id
-    where c.user_id = $1 and ($2::int is null or c.server_id = $2) limit 1000`,
+/** Finds our registration for an account that still has tokens. Values: the ids of the person and the server. */
+export const findConnectedClient = statement<{ client: string }>(
+  'find-connected-client',
+  'select client from mcp_connections where user_id = $1 and server_id = $2 and tokens is not null',
 )
 
-/** Values: the ids of connections. */
-export const deleteConnections = statement<never>(
-  'delete-tool-connections',
-  'delete from mcp_connections where id = any($1)',
+/** Ends a person's connections. Values: the ids of the person, and of the server or null for all. */
+export const deleteConnectionsOfUser = statement<SealedConnection>(
+  'delete-tool-connections-of-user',
+  `delete from mcp_connections c using mcp_servers s
+    where s.id = c.server_id and c.user_id = $1 and ($2::int is null or s.id = $2)
+   returning c.client, c.tokens, ${enteredClient}`,
 )
 
 /** Ends the connections that no longer fit their server. Values: the id of the server or null for all. */

@@ -1,8 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { ReachedLimit } from '../../entities/ai/usage-commit.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
-import type { ToolAccounts } from '../ports/ai/tool-accounts.ts'
 import type { HealthResult } from '../ports/health.ts'
+import type { JobQueue } from '../ports/job-queue.ts'
 import type { UserType } from './caller.ts'
 import type { ChangeTransaction } from './change-recorder.ts'
 import type { ResponseNotes } from './response-notes.ts'
@@ -12,6 +12,8 @@ export type TypeChangeCause = 'login' | 'registration' | 'logout' | 'key-reset' 
 
 export interface Erasure extends ChangeTransaction {
   userId: number
+  /** For what is done elsewhere after the commit. */
+  jobQueue: JobQueue
   /** Numbers of deleted rows and of rows kept without the person, per table. */
   report: ErasureReport
   /** Storage keys of files to be removed after the commit. */
@@ -62,8 +64,6 @@ export interface Hooks {
   'name-freed': NameHolder
   /** A person stores their first keys, in a transaction, and has accepted the policy if one was shown. */
   'user-registered': { userId: number; em: EntityManager; policy: AcceptedPolicy | undefined }
-  /** A person is about to be erased, before the transaction that does it; listeners end what they have elsewhere. */
-  'user-leaving': { userId: number; sql: Sql; toolAccounts: () => Promise<ToolAccounts> }
   /** A person is about to be erased, in a transaction; listeners remove references that are not foreign keys. */
   'user-erasing': Erasure
   /**

@@ -25,11 +25,9 @@ export async function eraseUser(
 ): Promise<ErasureReport> {
   const { log } = ctx.services
   const { localAccounts } = ctx.services.login
-  const { hooks } = ctx.services.process
+  const { hooks, jobQueue } = ctx.services.process
   const { exports: exportFiles } = ctx.services.files
   if (user.id === AI_USER_ID) throw new Problem('invalid', { detail: 'The AI user cannot be removed.' })
-  const { toolAccounts } = ctx.services.ai
-  await hooks.emitSerial('user-leaving', { userId: user.id, sql: ctx.services.sql, toolAccounts })
   const report: ErasureReport = {}
   const files: string[] = []
   const exportFilesToRemove: string[] = []
@@ -41,7 +39,7 @@ export async function eraseUser(
     if (!person) throw new Problem('not_found', { detail: `There is no user ${user.username} any more.` })
     const { username } = person
     await hooks.emitSerial('name-freed', { subject: 'user', id: user.id, name: username, em: tx })
-    await hooks.emitSerial('user-erasing', { userId: user.id, em: tx, changes, report, files })
+    await hooks.emitSerial('user-erasing', { userId: user.id, em: tx, jobQueue, changes, report, files })
     await endAccess({ em: tx, changes }, user.id)
     const exports = await runStatement(tx, deleteExportsOfUser, [user.id])
     exportFilesToRemove.push(...exports.flatMap(({ file }) => file ?? []))

@@ -92,13 +92,19 @@ export class AccountAuthorization implements ToolAccounts {
 
   async finish(query: string, pending: PendingAccount): Promise<ConnectedAccount> {
     const client = this.#options.secrets.openClient(pending.client)
-    const config = this.#configure(client)
+    let answer = ''
+    const config = this.#configure(client, (text) => {
+      answer = text
+    })
     const returnUrl = new URL(this.#returnUrl)
     returnUrl.search = query
     const checks = { expectedState: pending.state, pkceCodeVerifier: pending.verifier }
     const response = await oauth
       .authorizationCodeGrant(config, returnUrl, checks, { resource: client.resource })
-      .catch((error: unknown) => throwRefusal(error))
+      .catch(async (error: unknown) => {
+        await this.#revokeUnusable(pending.client, answer)
+        return throwRefusal(error)
+      })
     const { expiresIn, ...tokens } = readTokens(response)
     return {
       url: pending.url,
@@ -152,6 +158,13 @@ export class AccountAuthorization implements ToolAccounts {
       this.#options.log.warn({ code: readErrorCode(error) }, 'the tokens of a tool account could not be revoked')
       return 'failed'
     }
+  }
+
+  /** Ends the tokens of an answer that is refused, for instance because of its ID token. */
+  async #revokeUnusable(client: string, answer: string): Promise<void> {
+    const { access_token: access, refresh_token: refresh } = { ...(tryParseJson(answer) as Record<string, unknown>) }
+    const { data } = accountTokens.safeParse({ access, refresh })
+    if (data) await this.revoke({ client, tokens: this.#options.secrets.sealTokens(data) })
   }
 
   #chooseClient({ clientId }: AccountServer, { metadata }: FoundServer): ClientKind {
@@ -224,7 +237,10 @@ export class AccountAuthorization implements ToolAccounts {
     }
   }
 
-  #configure({ metadata, clientId, clientSecret, method, trusted }: AccountClient): oauth.Configuration {
+  #configure(
+    { metadata, clientId, clientSecret, method, trusted }: AccountClient,
+    onAnswer: (text: string) => void = () => {},
+  ): oauth.Configuration {
     const auth = clientSecret === undefined || method === 'none' ? oauth.None() : createClientAuth(clientSecret, method)
     const config = new oauth.Configuration(metadata as oauth.ServerMetadata, clientId, undefined, auth)
     config.timeout = TIMEOUT_SECONDS
@@ -242,6 +258,7 @@ export class AccountAuthorization implements ToolAccounts {
         body: body ? String(body) : null,
         signal: signal ?? null,
       })
+      onAnswer(text)
       return new Response(text === '' ? null : text, {
         status: statusCode,
         headers: received as Record<string, string>,
@@ -283,6 +300,7 @@ const selectAddresses = (metadata: ServerMetadata): AccountClient['metadata'] =>
   authorization_endpoint: metadata.authorization_endpoint,
   token_endpoint: metadata.token_endpoint,
   revocation_endpoint: metadata.revocation_endpoint,
+  id_token_signing_alg_values_supported: metadata.id_token_signing_alg_values_supported,
   authorization_response_iss_parameter_supported: metadata.authorization_response_iss_parameter_supported,
 })
 

@@ -15,6 +15,8 @@ const resourceMetadata = z.object({
 })
 type ResourceMetadata = z.output<typeof resourceMetadata>
 
+const algorithms = z.array(z.string().regex(/^[\w.-]{1,20}$/)).max(50)
+
 const words = z.array(z.string().max(200)).max(200)
 
 /** Metadata of an authorization server, by RFC 8414: the part that we use. */
@@ -29,6 +31,11 @@ const serverMetadata = z.object({
   revocation_endpoint_auth_methods_supported: words.optional(),
   code_challenge_methods_supported: words.optional(),
   scopes_supported: words.optional().catch(undefined),
+  // An ID token without a signature is never accepted.
+  id_token_signing_alg_values_supported: algorithms
+    .transform((names) => names.filter((name) => name !== 'none'))
+    .optional()
+    .catch(undefined),
   client_id_metadata_document_supported: z.boolean().optional(),
   authorization_response_iss_parameter_supported: z.boolean().optional(),
 })

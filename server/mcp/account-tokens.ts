@@ -124,10 +124,13 @@ export class AccountTokens {
     try {
       const authorization = await this.#options.authorization()
       const fresh = await authorization.refresh(row, refreshToken)
-      const values = [row.id, row.tokens, secrets.sealTokens(fresh), fresh.expiresIn]
-      const [written] = await sql(writeRefreshed, values)
-      // The person has meanwhile ended or connected it again.
-      if (!written) throw this.#createNeed(server, undefined)
+      const tokens = secrets.sealTokens(fresh)
+      const [written] = await sql(writeRefreshed, [row.id, row.tokens, tokens, fresh.expiresIn])
+      if (!written) {
+        // The person has meanwhile ended or connected it again, and nobody else knows these tokens.
+        await authorization.revoke({ ...row, tokens })
+        throw this.#createNeed(server, undefined)
+      }
       return fresh.access
     } catch (error) {
       if (error instanceof RefreshRefused) {

@@ -62,6 +62,24 @@ describe('the client', () => {
     expect(JSON.stringify(errors)).toContain('while there is an apiKey')
   })
 
+  test('an ID token of another algorithm than RS256 names the account', async () => {
+    await using svc = await startWith({ oauth: { scopes: ['openid', 'tools'] } })
+    const { browser } = await signIn(svc)
+    server.signedIn = 'signer'
+    const connectAccount = async () => {
+      const { url } = await connect(browser, await findServer(svc))
+      const { pathname, search } = new URL(await server.authorize(url.href))
+      return (await browser.send('GET', pathname + search)).headers.get('location')
+    }
+    server.metadata = { id_token_signing_alg_values_supported: ['RS256', 'none'] }
+    const { revocations } = server
+    expect(await connectAccount()).toContain('failed=unavailable')
+    expect(server.revocations - revocations).toBe(2)
+    server.metadata = {}
+    expect(await connectAccount()).toContain('connected=')
+    expect(await svc.rows('select account from mcp_connections')).toEqual([{ account: 'signer' }])
+  })
+
   test('a public service is known by its document, which says where people return', async () => {
     server.metadata = { client_id_metadata_document_supported: true }
     const settings = { ...productionSettings, BASE_URL: 'https://chat.example.org' }
@@ -120,7 +138,11 @@ describe('the entered secret', () => {
       await admin.browser.send('POST', '/trpc/mcp.sync', { body: {} })
       return (await find())[0]
     }
-    return { change, refresh, find }
+    const disconnect = async () => {
+      const { body } = await admin.browser.send('POST', '/trpc/toolAccounts.disconnect', { body: { server: id } })
+      return (body as { result: { data: unknown } }).result.data
+    }
+    return { change, refresh, find, disconnect }
   }
 
   test('a mistyped secret ends no account, and a corrected one renews it', async () => {
@@ -142,6 +164,16 @@ describe('the entered secret', () => {
     expect(await refresh()).toEqual({ state: 'expired', tokens: null })
     expect(new Set(server.secrets.slice(sent))).toEqual(new Set([ENTERED]))
     expect(server.revocations).toBeGreaterThan(revoked)
+  })
+
+  test('an account is ended with the secret of now', async () => {
+    const { change, disconnect } = await connectAdmin('leaver')
+    const entered = await server.provider.Client.find('entered')
+    Object.assign(entered ?? {}, { clientSecret: SECRET })
+    await change({ oauthClientSecret: SECRET })
+    expect(await disconnect()).toEqual({ isRevoked: true })
+    expect(server.secrets.at(-1)).toBe(SECRET)
+    Object.assign(entered ?? {}, { clientSecret: ENTERED })
   })
 
   test('a secret of another client is never sent for the former one', async () => {

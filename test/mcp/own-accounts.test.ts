@@ -97,7 +97,7 @@ beforeAll(async () => {
 })
 
 beforeEach(async () => {
-  Object.assign(server, { declines: false, resource: {}, metadata: {}, delay: 0, rotates: true })
+  Object.assign(server, { declines: false, resource: {}, metadata: {}, delay: 0, rotates: true, refreshed: undefined })
   upstream.behave = callsTool(TOOL, '{}')
   if (await isApproved()) return
   await connectAs(admin.browser, 'the-administrator')
@@ -365,7 +365,7 @@ describe('connecting', () => {
 })
 
 describe('the end of an account', () => {
-  test('a person ends it at the server first, and then here', async () => {
+  test('a person ends it here and at the server', async () => {
     const ada = await addPerson('ada-there')
     await ask(ada)
     const token = String(server.tokens.at(-1)).replace('Bearer ', '')
@@ -381,8 +381,44 @@ describe('the end of an account', () => {
     await ask(ada)
     const token = String(server.tokens.at(-1)).replace('Bearer ', '')
     await svc.host.admin.removeUser({ user: { id: ada.id } })
-    expect(await server.provider.AccessToken.find(token)).toBeUndefined()
     expect(await connectionsOf(ada)).toEqual([])
+    await expect.poll(() => server.provider.AccessToken.find(token)).toBeUndefined()
+  })
+
+  test('a refused erasure of its person ends nothing', async () => {
+    await connectAs(admin.browser, 'the-administrator')
+    await svc.rows("update users set role = 'user' where id <> $1", [admin.id])
+    const { revocations } = server
+    const { status, message } = await call(admin.browser, 'admin.removeUser', { user: { id: admin.id } })
+    expect([status, message]).toEqual([409, expect.stringContaining('Nobody would administer')])
+    expect(await readState(admin.browser)).toBe('active')
+    expect(await ask(admin)).toBe('You are the-administrator.')
+    expect(server.revocations).toBe(revocations)
+  })
+
+  test('tokens that come after the end are ended at the server, too', async () => {
+    const ada = await addPerson('ada-there')
+    await endAccessToken(ada)
+    const { refreshes, revocations } = server
+    const { promise, resolve } = Promise.withResolvers<void>()
+    server.refreshed = promise
+    const answer = ask(ada)
+    await expect.poll(() => server.refreshes).toBe(refreshes + 1)
+    await call(ada.browser, 'toolAccounts.disconnect', { server: id })
+    expect(server.revocations - revocations).toBe(2)
+    resolve()
+    expect(await answer).toBe(missing())
+    expect(server.revocations - revocations).toBe(4)
+    expect(await connectionsOf(ada)).toEqual([])
+  })
+
+  test('tokens that new ones replace are ended at the server', async () => {
+    const ada = await addPerson('ada-there')
+    await ask(ada)
+    const token = String(server.tokens.at(-1)).replace('Bearer ', '')
+    await connectAs(ada.browser, 'ada-again')
+    expect(await server.provider.AccessToken.find(token)).toBeUndefined()
+    expect(await ask(ada)).toBe('You are ada-again.')
   })
 })
 

@@ -1,19 +1,20 @@
 import { z } from 'zod'
 import {
   type AccountServerRow,
-  deleteConnections,
+  deleteConnectionsOfUser,
+  findConnectedClient,
   listAccountServers,
-  listConnectionsOfUser,
   listOwnAccounts,
   writeConnection,
 } from '../../../entities/catalogue/mcp-connection.sql.ts'
+import { runInTransaction } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
-import type { Hooks } from '../../core/hooks.ts'
 import { consumeRateLimit } from '../../core/load/rate-limit.ts'
 import { Problem } from '../../core/problems.ts'
 import { about, anyone, host, router, sessionUser } from '../../core/trpc.ts'
 import { type PendingAccount, ToolAccountError } from '../../ports/ai/tool-accounts.ts'
 import type { BrowserSession } from '../../ports/session.ts'
+import { revokeLater } from './end-connections.ts'
 
 /** Milliseconds in which a person must come back from the authorization server. */
 const PENDING_MS = 15 * 60_000
@@ -70,14 +71,12 @@ export const toolAccountsRouter = router({
     .mutation(({ ctx, input }) => finishConnection(ctx, input.query)),
 
   disconnect: sessionUser
-    .meta({ ...about('End your account at a tool server, there and here.'), waitsOutside: true })
+    .meta({ ...about('End your account at a tool server, here and there.'), waitsOutside: true })
     .input(serverInput)
     .mutation(async ({ ctx, input: { server } }) => {
       const { id } = ctx.caller.person
       ctx.auditedCall?.setSubject(`user:${id}`).recordChange({ server })
-      const { ended, isRevoked } = await endConnections(ctx.services.sql, ctx.services.ai.toolAccounts, id, server)
-      if (ended === 0) throw new Problem('not_found', { detail: 'You have no account at this tool server.' })
-      return { isRevoked }
+      return { isRevoked: await endConnection(ctx, id, server) }
     }),
 
   /** Ends tokens whose connections are gone. Throws if a server cannot be reached, so that the job is repeated. */
@@ -107,12 +106,11 @@ async function beginConnection(ctx: AccountContext, serverId: number) {
   const { id: person } = ctx.caller.person
   await consumeRateLimit(ctx, [`tool-accounts:${person}`], ATTEMPTS_PER_MINUTE)
   const server = await findServer(ctx, serverId)
-  const [earlier] = await sql(listConnectionsOfUser, [person, serverId])
   // A server that has ended the tokens may have forgotten our registration, too.
-  const earlierClient = earlier?.tokens ? earlier.client : undefined
+  const [earlier] = await sql(findConnectedClient, [person, serverId])
   const accounts = await ai.toolAccounts()
   const { url, pending } = await accounts
-    .begin(server, earlierClient, ctx.signal())
+    .begin(server, earlier?.client, ctx.signal())
     .catch((error: unknown) => throwProblem(ctx, server, error))
   const stored: Pending = { ...pending, server: server.id, label: server.label, person, session: getSession(ctx) }
   await stores.kv.set(keyOf(pending.state), vault.seal(JSON.stringify(stored), PENDING), PENDING_MS)
@@ -138,6 +136,7 @@ async function finishConnection(ctx: AccountContext, query: string) {
     throw new Problem('conflict', { detail: `${label} has meanwhile got another address. Connect your account again.` })
   }
   ctx.auditedCall?.setSubject(`user:${person}`).recordChange({ server, issuer })
+  if (written.earlier) await accounts.revoke(written.earlier)
   return { server, label }
 }
 
@@ -174,23 +173,13 @@ function throwProblem(
   throw new Problem('unavailable', { detail: `${label} cannot be connected. ${error.message}.`, cause: error })
 }
 
-type AccountsEnd = Pick<Hooks['user-leaving'], 'sql' | 'toolAccounts'>
-
-/** Ends a person's accounts, at the servers first. One server that does not answer keeps none of them. */
-async function endConnections(
-  sql: AccountsEnd['sql'],
-  toolAccounts: AccountsEnd['toolAccounts'],
-  person: number,
-  server: number | null,
-): Promise<{ ended: number; isRevoked: boolean }> {
-  const connections = await sql(listConnectionsOfUser, [person, server])
-  if (connections.length === 0) return { ended: 0, isRevoked: true }
-  const accounts = await toolAccounts()
-  const revoked = await Promise.all(connections.map((connection) => accounts.revoke(connection)))
-  await sql(deleteConnections, [connections.map(({ id }) => id)])
-  return { ended: connections.length, isRevoked: revoked.every((outcome) => outcome === 'revoked') }
+/** Ends an account here, so that no refresh revives it, and then at its server, later if that cannot be reached. */
+async function endConnection(ctx: AccountContext, person: number, server: number): Promise<boolean> {
+  const { ai, process, sql } = ctx.services
+  const [ended] = await sql(deleteConnectionsOfUser, [person, server])
+  if (!ended) throw new Problem('not_found', { detail: 'You have no account at this tool server.' })
+  const accounts = await ai.toolAccounts()
+  const outcome = await accounts.revoke(ended)
+  if (outcome === 'failed') await runInTransaction(ctx, undefined, (em) => revokeLater(em, process.jobQueue, [ended]))
+  return outcome === 'revoked'
 }
-
-/** Ends all accounts of a person who is about to be erased. */
-export const endAccountsOfUser = ({ userId, sql, toolAccounts }: Hooks['user-leaving']) =>
-  endConnections(sql, toolAccounts, userId, null)

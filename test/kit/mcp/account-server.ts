@@ -35,6 +35,8 @@ export async function startAccountServer() {
     /** Lets every request of tokens fail. */
     isDown: false,
     registrations: 0,
+    /** New tokens are sent when this resolves. */
+    refreshed: undefined as Promise<void> | undefined,
     /** False to keep refresh tokens, and not to send them again. */
     rotates: true,
     /** The secrets with which clients asked for tokens or ended them. */
@@ -46,6 +48,7 @@ export async function startAccountServer() {
   provider.use(async (ctx, next) => {
     await next()
     const isRefresh = ctx.oidc?.params?.['grant_type'] === 'refresh_token'
+    if (isRefresh) await state.refreshed
     if (isRefresh && !state.rotates) delete (ctx.body as Record<string, unknown>)['refresh_token']
   })
   provider.use((ctx, next) => {
@@ -134,7 +137,8 @@ export async function startAccountServer() {
 function createProvider(issuer: string, resource: string, rotates: () => boolean): Provider {
   return new Provider(issuer, {
     adapter: class extends MemoryAdapter {} as never,
-    jwks: { keys: [generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'jwk' })] },
+    jwks: { keys: [generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' })] },
+    clientDefaults: { id_token_signed_response_alg: 'ES256' },
     ttl: { AccessToken: 3600, Grant: 3600, IdToken: 3600, Interaction: 3600, RefreshToken: 3600, Session: 3600 },
     scopes: ['openid', 'offline_access', 'tools'],
     clients: [
@@ -181,6 +185,7 @@ function sendMetadata(response: ServerResponse, issuer: string, more: object): v
     code_challenge_methods_supported: ['S256'],
     token_endpoint_auth_methods_supported: ['client_secret_basic', 'none'],
     authorization_response_iss_parameter_supported: true,
+    id_token_signing_alg_values_supported: ['ES256'],
     ...more,
   }
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(metadata))
