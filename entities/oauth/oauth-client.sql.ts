@@ -28,6 +28,11 @@ export const findClient = statement<StoredClient>(
      from ${clients} where client_id = $1`,
 )
 
+/** Notes when the addresses of a row become others; their order does not matter. */
+const noteChange = (row: string, after: string) =>
+  `redirects_changed_at = case when ${row}.redirect_uris @> ${after} and ${row}.redirect_uris <@ ${after}
+                                   then ${row}.redirects_changed_at else now() end`
+
 /**
  * Stores the client of a person who consents; selects nothing if it is blocked. Values: the client's id as it is stored,
  * kind, name, host, redirect addresses, document as JSON, when it was fetched, and until when it is fresh.
@@ -37,7 +42,8 @@ export const saveClient = statement<{ id: number }>(
   `insert into ${clients} as c (client_id, kind, name, host, redirect_uris, document, fetched_at, fresh_until)
      values ($1, $2, $3, $4, $5::text[], $6::jsonb, $7::timestamptz, $8::timestamptz)
      on conflict (client_id) do update set updated_at = now(), name = excluded.name, redirect_uris = excluded.redirect_uris,
-            document = excluded.document, fetched_at = excluded.fetched_at, fresh_until = excluded.fresh_until
+            ${noteChange('c', 'excluded.redirect_uris')}, document = excluded.document,
+            fetched_at = excluded.fetched_at, fresh_until = excluded.fresh_until
        where not c.blocked
      returning id`,
 )
@@ -45,7 +51,8 @@ export const saveClient = statement<{ id: number }>(
 /** Values: the client's id, name, redirect addresses, document as JSON, when it was fetched, and until when it is fresh. */
 export const refreshClientDocument = statement<never>(
   'refresh-oauth-client-document',
-  `update ${clients} set updated_at = now(), name = $2, redirect_uris = $3::text[], document = $4::jsonb,
+  `update ${clients} as c set updated_at = now(), name = $2, redirect_uris = $3::text[],
+          ${noteChange('c', '$3::text[]')}, document = $4::jsonb,
           fetched_at = $5::timestamptz, fresh_until = $6::timestamptz
     where client_id = $1`,
 )

@@ -28,6 +28,8 @@ export const OAuthClient = defineEntity({
     /** The host of a document's address. */
     host: p.string().length(255).nullable(),
     redirectUris: p.array(),
+    /** Set when a document names other addresses than before. */
+    redirectsChangedAt: moment().nullable(),
     secretHash: p.character().length(64).nullable().hidden(),
     /** The document as last fetched. */
     document: p.json<ClientDocument>().nullable(),

@@ -150,10 +150,17 @@ export const listGrants = statement<ListedGrant>(
     where g.user_id = $1::int and (${isRunning} or g.replayed_at is not null) order by g.id`,
 )
 
-/** Finds the tool servers of the newest grant of a client. Values: person, and the client's id as it is stored. */
-export const findLastServers = statement<{ servers: number[] | null }>(
-  'find-last-oauth-servers',
-  `select to_json(g.servers) as servers from ${grants} g join ${OAuthClient.tableName} c on c.id = g.client_id
+export interface LastConsent {
+  servers: number[] | null
+  /** True if the document of the client has since named other addresses. */
+  hasNewAddresses: boolean
+}
+
+/** Finds what a person allowed a client last. Values: person, and the client's id as it is stored. */
+export const findLastConsent = statement<LastConsent>(
+  'find-last-oauth-consent',
+  `select to_json(g.servers) as servers, coalesce(c.redirects_changed_at > g.created_at, false) as "hasNewAddresses"
+     from ${grants} g join ${OAuthClient.tableName} c on c.id = g.client_id
     where g.user_id = $1::int and c.client_id = $2 order by g.id desc limit 1`,
 )
 

@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
+import { listOwnAccounts } from '../../entities/catalogue/mcp-connection.sql.ts'
+import type { ConnectionState } from '../../entities/catalogue/mcp-connection.ts'
 import type { Ability } from '../../entities/identity/access-token.ts'
 import { generateSecret, hashSecret } from '../../entities/identity/token-format.ts'
 import { saveClient } from '../../entities/oauth/oauth-client.sql.ts'
 import type { ClientKind } from '../../entities/oauth/oauth-client.ts'
 import { insertCode } from '../../entities/oauth/oauth-code.sql.ts'
-import { findLastServers } from '../../entities/oauth/oauth-grant.sql.ts'
+import { findLastConsent } from '../../entities/oauth/oauth-grant.sql.ts'
 import { listToolsForCaller } from '../ai/tools/callable-tools.ts'
 import { toServerSlug } from '../catalogue/tools/tool-names.ts'
 import type { Caller } from '../core/caller.ts'
@@ -33,6 +35,16 @@ export type ConsentContext = Context & { caller: Extract<Caller, { type: 'user' 
 const ANSWER_MS = 15 * 60_000
 const CODE_MS = 60_000
 
+interface ListedServer {
+  id: number
+  label: string
+}
+
+interface ConsentServer extends ListedServer {
+  /** The person's own account there, with which it is called. Absent if the server needs none of theirs. */
+  account?: ConnectionState | 'none'
+}
+
 /** What a person sees before they answer the request of a program. */
 export interface ConsentView {
   /** Answers the request; it works once, in this session, for 15 minutes. */
@@ -49,11 +61,13 @@ export interface ConsentView {
   person: { username: string; name: string }
   abilities: Ability[]
   /** The tool servers that the program may use; empty if it may call no tools. */
-  servers: { id: number; label: string }[]
+  servers: ConsentServer[]
   /** True if the program asks for exactly these servers, so that the person cannot choose. */
   hasFixedServers: boolean
   /** Servers that the person chose for this program last time; null for all. Absent if the program may be another one. */
   lastServers?: number[] | null
+  /** True if the document of the program has named other addresses since the person allowed it something. */
+  hasNewAddresses: boolean
   /** Milliseconds after the last use in which the access ends. */
   grantLifetime: number
 }
@@ -81,9 +95,9 @@ export async function showRequest(ctx: ConsentContext, query: string): Promise<{
       target: describeRedirect(redirectUri),
       person: { username, name: personName },
       abilities,
-      servers: await listServers(ctx, found.request),
+      servers: await addAccounts(ctx, await listServers(ctx, found.request)),
       hasFixedServers: findFixedNames(ctx, found.request) !== undefined,
-      ...(await findLastChoice(ctx, found.request)),
+      ...(await describeLastConsent(ctx, found.request)),
       grantLifetime: services.settings.oauth.grantLifetime,
     },
   }
@@ -100,7 +114,7 @@ function findFixedNames(ctx: Context, { resources }: AuthorizationRequest): stri
 }
 
 /** Lists the servers whose tools the person may call, and that the program asks for. */
-async function listServers(ctx: ConsentContext, request: AuthorizationRequest): Promise<ConsentView['servers']> {
+async function listServers(ctx: ConsentContext, request: AuthorizationRequest): Promise<ListedServer[]> {
   if (!request.abilities.includes('mcp')) return []
   const tools = await listToolsForCaller(ctx)
   const servers = tools.flatMap(({ target }) => ('server' in target ? target.server.server : []))
@@ -111,11 +125,30 @@ async function listServers(ctx: ConsentContext, request: AuthorizationRequest): 
     .toSorted((one, other) => one.label.localeCompare(other.label))
 }
 
-/** A site is known by its name; another program on this computer could have the same address, so nothing is remembered. */
-async function findLastChoice({ services, caller }: ConsentContext, { client, redirectUri }: AuthorizationRequest) {
-  if (client.kind === 'dynamic' || describeRedirect(redirectUri).type !== 'site') return undefined
-  const [last] = await services.sql(findLastServers, [caller.person.id, client.storedId])
-  return last && { lastServers: last.servers }
+/** Says of the servers that are called with own accounts whether the person has one there. */
+async function addAccounts({ services, caller }: ConsentContext, servers: ListedServer[]): Promise<ConsentServer[]> {
+  if (servers.length === 0) return []
+  const accounts = await services.sql(listOwnAccounts, [caller.person.id])
+  const states = new Map(accounts.map(({ server, state }) => [server, state ?? ('none' as const)]))
+  return servers.map((server) => {
+    const account = states.get(server.id)
+    return account ? { ...server, account } : server
+  })
+}
+
+/**
+ * Describes what the person allowed the program last. A site is known by its name; another program on this computer could
+ * have the same address, so the servers are remembered for sites alone.
+ */
+async function describeLastConsent(
+  { services, caller }: ConsentContext,
+  { client, redirectUri }: AuthorizationRequest,
+): Promise<Pick<ConsentView, 'lastServers' | 'hasNewAddresses'>> {
+  if (client.kind === 'dynamic') return { hasNewAddresses: false }
+  const [last] = await services.sql(findLastConsent, [caller.person.id, client.storedId])
+  if (!last) return { hasNewAddresses: false }
+  const { servers, hasNewAddresses } = last
+  return { hasNewAddresses, ...(describeRedirect(redirectUri).type === 'site' && { lastServers: servers }) }
 }
 
 const sealedRequest = z.strictObject({

@@ -131,6 +131,7 @@ describe('the request of a program', () => {
       abilities: ['ai'],
       servers: [],
       hasFixedServers: false,
+      hasNewAddresses: false,
       grantLifetime: 90 * 86_400_000,
     })
   })

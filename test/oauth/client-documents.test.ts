@@ -4,6 +4,7 @@ import { HostOutage } from '../../routers/ports/client-documents.ts'
 import { createClientDocuments } from '../../server/net/client-documents.ts'
 import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import { advanceClock } from '../kit/clock.ts'
+import { newName } from '../kit/identity/people.ts'
 import { startTlsServer, trustAuthority } from '../kit/net/tls-server.ts'
 import {
   buildQuery,
@@ -117,6 +118,25 @@ describe('the document of a program', () => {
     expect(await show()).toEqual([2, 1, 1])
     advanceClock(60 * 60_000)
     expect((await show()).slice(1)).toEqual([2, 1])
+  })
+
+  test('with other addresses than before is told to whoever allowed it, until they do so again', async () => {
+    const [{ browser }, { browser: other }] = [await signIn(svc, newName()), await signIn(svc, newName())]
+    const clientId = site.publish('/moving.json', { redirect_uris: [BACK, 'https://agent.example/back'] })
+    const parameters = { redirect_uri: 'http://localhost:5050/callback' }
+    const tells = async (of: TestBrowser) => {
+      await svc.rows('update oauth_clients set fresh_until = now() where client_id = $1', [clientId])
+      return (await showRequest(of, ask(clientId))).data?.view?.['hasNewAddresses']
+    }
+    await signInProgram(svc, browser, { clientId, parameters })
+
+    site.publish('/moving.json', { redirect_uris: ['https://agent.example/back', BACK] })
+    expect(await tells(browser), 'in another order').toBe(false)
+    site.publish('/moving.json', { redirect_uris: [BACK, 'https://elsewhere.example/back'] })
+    expect([await tells(browser), await tells(other)]).toEqual([true, false])
+    expect(await tells(browser), 'still').toBe(true)
+    await signInProgram(svc, browser, { clientId, parameters })
+    expect(await tells(browser), 'after another consent').toBe(false)
   })
 
   test('serves for a week from its stored copy when it cannot be fetched', async () => {

@@ -78,6 +78,33 @@ test('a request is answered once, by its person in its session alone', async () 
   expect((await answerConsent(browser, 'decline', { request: shown?.request })).status).toBe(400)
 })
 
+test('servers with own accounts say how the account of this person stands', async () => {
+  const path = await registerPath(svc)
+  const [connected, expired, other] = await Promise.all(['mary', 'nina', 'olga'].map((name) => signIn(svc, name)))
+  await svc.rows("update mcp_servers set account = 'person' where server_label = 'Library'")
+  for (const [person, state] of [
+    [connected, 'active'],
+    [expired, 'expired'],
+  ] as const)
+    await svc.rows(
+      `insert into mcp_connections (user_id, server_id, url, issuer, client, state)
+         select $1, id, url, 'https://issuer.example', '-', $2 from mcp_servers where server_label = 'Library'`,
+      [person?.id, state],
+    )
+
+  const accounts = [connected, expired, other].map(async (person) => {
+    const { shown } = person ? await visitConsent(person.browser, path) : {}
+    return shown?.servers.map(({ label, account }) => [label, account])
+  })
+
+  expect(await Promise.all(accounts)).toEqual(
+    ['active', 'expired', 'none'].map((account) => [
+      ['Archive', undefined],
+      ['Library', account],
+    ]),
+  )
+})
+
 const wrongRequests = [
   ['another address', (path: string) => path.replace('4567%2Fcallback', '4567%2Felsewhere')],
   ['another host', (path: string) => path.replace('127.0.0.1', 'evil.example')],

@@ -10,7 +10,7 @@ import type { TestBrowser } from '../browser.ts'
 interface ShownRequest {
   request: string
   client: { kind: string; name: string; host: string | null }
-  servers: { id: number; label: string }[]
+  servers: { id: number; label: string; account?: string }[]
   lastServers?: number[] | null
 }
 

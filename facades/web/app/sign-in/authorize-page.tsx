@@ -33,6 +33,7 @@ function Consent({ view }: { view: AuthorizationView }) {
   return (
     <>
       <Identity {...view} />
+      {view.hasNewAddresses && <Notice kind="warning">{t('page.authorize.newAddresses')}</Notice>}
       <SignedInPerson person={view.person} />
       <section aria-labelledby="may">
         <h2 id="may">{t('page.authorize.may')}</h2>
@@ -147,6 +148,10 @@ function useServerChoice({ abilities, servers, hasFixedServers, lastServers }: A
   }
 }
 
+/** Names a server, and how the person's own account there stands if it is called with that. */
+const describeServer = ({ label, account }: AuthorizationView['servers'][number]): string =>
+  account ? `${label} · ${t(`page.authorize.account.${account}`)}` : label
+
 interface ServerChoicesProps {
   view: AuthorizationView
   choice: ReturnType<typeof useServerChoice>
@@ -160,8 +165,8 @@ function ServerChoices({ view: { servers, hasFixedServers }, choice, onChange }:
         <h2 id="servers">{t('page.authorize.fixedServers')}</h2>
         {servers.length === 0 && <p>{t('page.authorize.noServers')}</p>}
         <ul>
-          {servers.map(({ id, label }) => (
-            <li key={id}>{label}</li>
+          {servers.map((server) => (
+            <li key={server.id}>{describeServer(server)}</li>
           ))}
         </ul>
       </section>
@@ -170,13 +175,13 @@ function ServerChoices({ view: { servers, hasFixedServers }, choice, onChange }:
     <fieldset onChange={onChange}>
       <legend>{t('page.authorize.servers')}</legend>
       {servers.length === 0 && <p>{t('page.authorize.noServers')}</p>}
-      {servers.map(({ id, label }) => (
+      {servers.map((server) => (
         <Choice
-          key={id}
+          key={server.id}
           name="server"
-          label={label}
-          checked={choice.chosen.has(id)}
-          onChange={({ currentTarget }) => choice.toggle(id, currentTarget.checked)}
+          label={describeServer(server)}
+          checked={choice.chosen.has(server.id)}
+          onChange={({ currentTarget }) => choice.toggle(server.id, currentTarget.checked)}
         />
       ))}
       <Choice
