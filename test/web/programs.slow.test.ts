@@ -113,7 +113,7 @@ describeWith('chromium')('programs with access', () => {
     await page.getByText(/ended the access of a program of .*linus/).waitFor()
     await page.getByText(/registered .*House agent/).waitFor()
     await page
-      .getByText(/blocked .*Suspect, or allowed it again/)
+      .getByText(/changed .*Suspect/)
       .first()
       .waitFor()
   })
