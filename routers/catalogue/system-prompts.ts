@@ -54,13 +54,21 @@ const defaultPrompts: Record<Locale, Record<string, string>> = {
   },
 }
 
-/** Adds the missing prompts; those of administrators stay. */
+/** Former defaults, which nobody has changed where they still stand. */
+const formerPrompts = new Set([
+  'Summarise this whole conversation in at most one hundred words. Answer with the summary only.',
+  'Fasse dieses ganze Gespräch in höchstens hundert Wörtern zusammen. Antworte nur mit der Zusammenfassung.',
+])
+
+/** Adds the missing prompts, and replaces former defaults; those of administrators stay. */
 export async function addDefaultPrompts(em: EntityManager): Promise<void> {
   const rows = await em.find(SystemPrompt, { usageType: 'main' })
-  const existing = new Set(rows.map(({ locale, promptType }) => `${locale} ${promptType}`))
+  const existing = new Map(rows.map((row) => [`${row.locale} ${row.promptType}`, row]))
   for (const [locale, prompts] of Object.entries(defaultPrompts)) {
     for (const [promptType, prompt] of Object.entries(prompts)) {
-      if (!existing.has(`${locale} ${promptType}`)) em.create(SystemPrompt, { locale, promptType, prompt })
+      const row = existing.get(`${locale} ${promptType}`)
+      if (!row) em.create(SystemPrompt, { locale, promptType, prompt })
+      else if (formerPrompts.has(row.prompt)) row.prompt = prompt
     }
   }
   await em.flush()

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createContext } from '../../routers/core/context.ts'
 import { createCaller } from '../../routers/index.ts'
+import { writeConfig } from '../kit/ai/provider.ts'
 import { type JsonApiApp, pointersOf, startJsonApi } from '../kit/json-api/client.ts'
 import { shareResource } from '../kit/share-resource.ts'
 
@@ -110,6 +111,23 @@ describe('system prompts', () => {
     }
     expect((await svc.admin.get('/system-prompts')).total).toBe(8)
     expect((await svc.guest.get('/system-prompts')).status).toBe(401)
+  })
+
+  test('of an earlier default are replaced by the present one, and no others', async () => {
+    await using config = await writeConfig('http://127.0.0.1:9')
+    await using fresh = await startJsonApi({ AI_CONFIG: config.file })
+    const read = () =>
+      fresh.rows("select locale, prompt from system_prompts where prompt_type = 'summary' order by locale")
+    const present = await read()
+    await fresh.rows(
+      `update system_prompts set prompt = 'Summarise this whole conversation in at most one hundred words. Answer with the summary only.'
+       where prompt_type = 'summary' and locale = 'en_US'`,
+    )
+    await fresh.rows("update system_prompts set prompt = 'Ours.' where prompt_type = 'summary' and locale = 'de_DE'")
+
+    await fresh.host.models.sync()
+
+    expect(await read()).toEqual([{ locale: 'de_DE', prompt: 'Ours.' }, present[1]])
   })
 
   test('hidden ones are not there; administrators see and change all', async () => {

@@ -135,6 +135,30 @@ describeWith('chromium')('a question that waits for the end of an answer', () =>
     await field(page).fill('')
   })
 
+  test('is not sent twice although the response to it was lost', async () => {
+    const { page } = chat
+    const answer = await begin('What is lost?')
+    await queue('Does it come twice?')
+    const sending = '**/trpc/conversations.sendMessage**'
+    // The request after the one that stores the answer is the question.
+    await page.route(sending, async (route) => {
+      const isQuestion = !route.request().postData()?.includes('assistant')
+      if (!isQuestion) return route.continue()
+      await route.fetch()
+      await route.abort()
+    })
+    await answer.end()
+    await waiting(page).getByRole('alert').waitFor()
+    expect(await countQuestions(page)).toBe(2)
+    await page.unroute(sending)
+
+    await waiting(page).getByRole('button', { name: 'Send now' }).click()
+
+    await article('At once.').waitFor()
+    await waiting(page).waitFor({ state: 'detached' })
+    expect(await countQuestions(page)).toBe(2)
+  })
+
   test('goes on waiting after a failure, and is sent once although two tabs send it', async () => {
     const { page } = chat
     const failing = Promise.withResolvers<void>()

@@ -7,7 +7,7 @@ import { hasTitles } from '../shared/site.ts'
 import { t } from '../shared/text/labels.ts'
 import { type ChatOptions, readOptions } from './chat-options.ts'
 import { refreshConversations } from './conversations.ts'
-import type { OpenedMessage } from './message-content.ts'
+import { type OpenedMessage, readNumber } from './message-content.ts'
 import { putMessageInCache, readSentHistory } from './messages.ts'
 import { queuedQuestions } from './queued-questions.ts'
 import { toRequestMessages } from './request-messages.ts'
@@ -31,12 +31,19 @@ export interface Question {
 
 /** Stores a question and returns its number. */
 export async function storeQuestion(
-  { slug, key }: ChatContext,
+  chat: ChatContext,
   { text, attachments }: Question,
   parent: number,
 ): Promise<number> {
-  const content = text === '' ? null : await key.seal(text)
-  const stored = await getCalls(slug).sendMessage.mutate({ slug, content, attachments, parent })
+  const content = text === '' ? null : await chat.key.seal(text)
+  return storeMessage(chat, { content, attachments, parent })
+}
+
+async function storeMessage(
+  { slug, key }: ChatContext,
+  message: { content: string | null; attachments: string[]; parent: number },
+): Promise<number> {
+  const stored = await getCalls(slug).sendMessage.mutate({ slug, ...message })
   return (await putMessageInCache(key, slug, stored)).number
 }
 
@@ -79,9 +86,31 @@ async function sendQueuedAfter({ slug, key }: ChatContext, { outcome, number }: 
 
 /** Sends the waiting question of a chat, unless another tab has taken it. An error is shown with the question. */
 export const sendQueued = async ({ slug, key }: Pick<ChatContext, 'slug' | 'key'>, parent: number): Promise<void> =>
-  queuedQuestions.take(slug, ({ text, files, modelId }) =>
-    sendQuestion({ slug, key, modelId }, { text, attachments: files.map(({ id }) => id) }, parent),
-  )
+  queuedQuestions.take(slug, async (question) => {
+    const chat = { slug, key, modelId: question.modelId }
+    const sent = question.sealed === undefined ? undefined : await findSent(slug, question.sealed)
+    if (sent) {
+      const { number } = await putMessageInCache(key, slug, sent.message)
+      if (!sent.isAnswered) requestAnswer(chat, number)
+      return
+    }
+    const { text, files } = question
+    const sealed = question.sealed ?? (await key.seal(text))
+    await queuedQuestions.keepSealed(slug, sealed)
+    const content = text === '' ? null : sealed
+    const attachments = files.map(({ id }) => id)
+    requestAnswer(chat, await storeMessage(chat, { content, attachments, parent }))
+  })
+
+/** The newest messages among which one is searched whose response was lost. */
+const SEARCHED = 20
+
+/** Finds a question that was stored although its response was lost; its content is like no other. */
+async function findSent(slug: string, sealed: string) {
+  const { data } = await getCalls(slug).messages.query({ slug, page: { size: SEARCHED } })
+  const message = data.find(({ content }) => content === sealed)
+  return message && { message, isAnswered: data.some(({ parent }) => parent === readNumber(message.number)) }
+}
 
 /** The number of the question that begins a chat. */
 const FIRST_NUMBER = 1

@@ -107,10 +107,9 @@ const renderRows = ({
     const shared = { slug, step, models, isTarget: message.number === targetNumber }
     const divider = toDivider(message.number)
     if (isSummary(message)) {
-      const isUsed = message.number === history.summary?.number
       return [
         divider,
-        <SummaryMessage key={message.number} {...shared} steps={steps} isUsed={isUsed} />,
+        <SummaryMessage key={message.number} {...shared} steps={steps} used={history.summary?.number} />,
         isAnswerPending(path, index) && toPending(message.number),
       ]
     }

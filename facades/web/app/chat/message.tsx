@@ -228,22 +228,23 @@ const AttachedFiles = ({ files }: { files: OpenedMessage['attachments'] }) =>
 
 /** Says that the model gets only the names of files, and offers to attach them to the next question. */
 function NamedFilesNote({ files }: { files: OpenedMessage['attachments'] }) {
-  const [error, setError] = useState<unknown>()
+  const [state, setState] = useState<'ready' | 'reading' | { error: unknown }>('ready')
   const readAgain = async () => {
-    setError(undefined)
+    setState('reading')
     try {
       attachFiles('chat', await Promise.all(files.map(downloadFile)))
-    } catch (failure) {
-      setError(failure)
+      setState('ready')
+    } catch (error) {
+      setState({ error })
     }
   }
   return (
     <p className="hint">
       {t('app.files.named')}{' '}
-      <Button kind="plain" onClick={() => void readAgain()}>
+      <Button kind="plain" disabled={state === 'reading'} onClick={() => void readAgain()}>
         {t('app.files.readAgain')}
       </Button>
-      <InlineError error={error} />
+      {typeof state === 'object' && <InlineError error={state.error} />}
     </p>
   )
 }

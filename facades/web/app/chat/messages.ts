@@ -111,6 +111,8 @@ const readEarlierSummary = (key: ConversationKey, slug: string, before: number):
   queryClient.fetchQuery({
     queryKey: [...getSummariesKey(slug), before],
     staleTime: Number.POSITIVE_INFINITY,
+    // It is one message, and looking for it reads the whole chat.
+    gcTime: Number.POSITIVE_INFINITY,
     queryFn: async ({ signal }) => {
       const isEnough = (path: readonly OpenedMessage[]) => findSummary(path) !== undefined
       return findSummary(await readPathTo(key, slug, { parent: before, isEnough }, signal)) ?? null

@@ -43,6 +43,7 @@ export function OverflowNotice({ slug, error, parent, model, models }: OverflowN
   return (
     <Notice kind="error" role="alert">
       <p>{overflow ? describe(overflow, findModelLabel(model, models)) : describeError(error)}</p>
+      {overflow?.canSummarise === false && overflow.isFollowed && <p>{t('app.overflow.followed')}</p>}
       <Toolbar>
         {overflow?.canSummarise && (
           <Button disabled={isSummarising} onClick={startSummary}>
@@ -67,8 +68,9 @@ const describe = ({ canSummarise, file }: Overflow, model: string): string => {
 function ShortenButton({ overflow, edit }: { overflow: Overflow; edit: (number: number) => void }) {
   const { sendBeginning } = useChatActions()
   const [state, setState] = useState<'ready' | 'sending' | { error: unknown }>('ready')
-  const { file, question } = overflow
-  if (!file || file.fileType === 'image') return <Button onClick={() => edit(question)}>{t('app.message.edit')}</Button>
+  const { file, question, isFollowed } = overflow
+  if (!file || isFollowed || file.fileType === 'image')
+    return <Button onClick={() => edit(question)}>{t('app.message.edit')}</Button>
   const send = () => {
     setState('sending')
     sendBeginning(overflow).then(

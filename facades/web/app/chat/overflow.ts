@@ -10,6 +10,8 @@ export interface Overflow {
   canSummarise: boolean
   /** The number of the question, which is too long by itself otherwise. */
   question: number
+  /** True if other questions follow it, which another version of it would leave behind. */
+  isFollowed: boolean
   /** The longest of its files, if that is longer than its text. */
   file: File | undefined
   /** The tokens that are left for the file; undefined if that is not known. */
@@ -38,6 +40,7 @@ export function findOverflow(
   return {
     canSummarise: !isTooLong && planSummary(history, maxTokens) !== undefined,
     question: longest.question,
+    isFollowed: longest.question !== questions.at(-1)?.number,
     file: longest.file,
     room: maxTokens && Math.max(LEAST_SHARE * maxTokens, MOST_SHARE * maxTokens - others),
   }

@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useSyncExternalStore } from 'react'
 import { InputError } from '../shared/api/error-text.ts'
+import { guardClosing } from '../shared/closing-guard.ts'
 import { StoredDraft } from '../shared/conversation/draft.ts'
 import { Listeners } from '../shared/listeners.ts'
 import { isRecord, parseRecord } from '../shared/local-store.ts'
@@ -18,6 +19,8 @@ export interface WrittenQuestion {
 export interface QueuedContent extends Omit<WrittenQuestion, 'attachments'> {
   id: string
   modelId: string
+  /** The text as it was sent, by which the message is found whose response was lost. */
+  sealed?: string
 }
 
 /**
@@ -69,6 +72,14 @@ class QueuedQuestions {
     })
   }
 
+  /** Lets a question wait in the chat that its temporary one has become. */
+  move(from: string, to: string, draft: StoredDraft): void {
+    const entry = this.#entries.get(from)
+    if (!entry) return
+    this.#entries.set(to, { ...entry, draft })
+    this.#set(from, undefined)
+  }
+
   /** Lets a question wait for a decision of the person. */
   hold(slug: string, reason: HoldReason): void {
     const entry = this.#entries.get(slug)
@@ -85,14 +96,26 @@ class QueuedQuestions {
       if (entry.isStored && (await readContent(entry.draft))?.id !== entry.question.id)
         return this.#set(slug, undefined)
       this.#change(slug, entry, { state: 'sending' })
+      const endGuard = guardClosing()
       try {
         await act(entry.question)
       } catch (error) {
         return this.#change(slug, entry, { state: 'held', error })
+      } finally {
+        endGuard()
       }
       entry.draft.remove()
       this.#set(slug, undefined)
     })
+  }
+
+  /** Keeps with a question that is taken how its text is sent, also for after a reload. */
+  async keepSealed(slug: string, sealed: string): Promise<void> {
+    const entry = this.#entries.get(slug)
+    if (!entry) return
+    entry.question = { ...entry.question, sealed }
+    const { state, reason, error, ...content } = entry.question
+    if (entry.isStored) await entry.draft.save(JSON.stringify(content))
   }
 
   /** Follows what is stored, until the returned function is called: other tabs store and take questions as well. */
@@ -114,8 +137,8 @@ class QueuedQuestions {
   }
 
   #change(slug: string, entry: Entry, change: Pick<QueuedQuestion, 'state' | 'reason' | 'error'>): void {
-    const { id, text, files, modelId } = entry.question
-    entry.question = { id, text, files, modelId, ...change }
+    const { state, reason, error, ...content } = entry.question
+    entry.question = { ...content, ...change }
     this.#set(slug, entry)
   }
 
@@ -141,11 +164,14 @@ const isQueuedContent = (value: unknown): value is QueuedContent =>
 
 export const queuedQuestions = new QueuedQuestions()
 
+/** Returns the name of the draft that stores the waiting question of a chat. */
+export const getQueueName = (slug: string): string => `${slug}:queued`
+
 /** Returns the draft that stores the waiting question of a chat. */
 export function useQueueDraft(slug: string): StoredDraft {
   const { connection, conversationKey } = useSession()
   const owner = String(connection.userinfo?.id)
-  return useMemo(() => new StoredDraft(conversationKey, owner, `${slug}:queued`), [conversationKey, owner, slug])
+  return useMemo(() => new StoredDraft(conversationKey, owner, getQueueName(slug)), [conversationKey, owner, slug])
 }
 
 /** Returns the question that waits in a chat. */

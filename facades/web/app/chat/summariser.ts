@@ -46,6 +46,9 @@ export async function createSummary(
 /** The share of a model's input that is summarised at once, beside the summary so far and the instructions. */
 const PART_SHARE = 0.6
 
+/** The most tokens of a part: the service bounds what one request can carry. */
+const MAX_PART_TOKENS = 250_000
+
 /** Tokens of a part that no model can be too small for. */
 const MIN_PART_TOKENS = 500
 
@@ -55,7 +58,8 @@ async function writeSummary(
   { previous, older }: Pick<NonNullable<ReturnType<typeof planSummary<OpenedMessage>>>, 'previous' | 'older'>,
   signal: AbortSignal,
 ): Promise<string> {
-  const parts = writeTranscript(older, PART_SHARE * (findMaxInput(task.modelId) ?? Number.POSITIVE_INFINITY))
+  const maxInput = findMaxInput(task.modelId) ?? Number.POSITIVE_INFINITY
+  const parts = writeTranscript(older, Math.min(PART_SHARE * maxInput, MAX_PART_TOKENS))
   let summary = previous?.answer.text ?? ''
   for (let part = parts.shift(); part !== undefined; part = parts.shift()) {
     try {

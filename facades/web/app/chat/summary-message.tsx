@@ -14,7 +14,7 @@ import { Toolbar } from '../shared/ui/toolbar.tsx'
 import type { PathStep } from './branches.ts'
 import { useChatActions } from './chat-state.ts'
 import { type OpenedMessage, writeNumber } from './message-content.ts'
-import { isSummary } from './sent-history.ts'
+import { findSummary, isSummary } from './sent-history.ts'
 import { Versions } from './step-actions.tsx'
 import styles from './summary-message.module.css'
 
@@ -24,13 +24,13 @@ interface SummaryMessageProps {
   /** The shown path, as far as it is loaded. */
   steps: readonly PathStep[]
   models: readonly ChatModel[]
-  /** True if it is sent with the next question, and no later summary in place of it. */
-  isUsed: boolean
+  /** The number of the summary that is sent with the next question, if there is one. */
+  used: number | undefined
   isTarget: boolean
 }
 
 /** A summary that stands for earlier messages: it can be read, changed, and undone. */
-export function SummaryMessage({ slug, step, steps, models, isUsed, isTarget }: SummaryMessageProps) {
+export function SummaryMessage({ slug, step, steps, models, used, isTarget }: SummaryMessageProps) {
   const { message } = step
   const { number, model, answer } = message
   const { changeSummary } = useChatActions()
@@ -38,7 +38,7 @@ export function SummaryMessage({ slug, step, steps, models, isUsed, isTarget }: 
   const [isListOpen, setListOpen] = useState(false)
   const headingId = useId()
   if (!answer.summary) return null
-  const { replaced, firstSent, isUndone = false } = answer.summary
+  const { replaced, firstSent } = answer.summary
   const closeForm = () => {
     setEditing(false)
     focusField('chat')
@@ -52,7 +52,7 @@ export function SummaryMessage({ slug, step, steps, models, isUsed, isTarget }: 
     >
       <h2 id={headingId}>{t('app.summary.title', { count: replaced })}</h2>
       <p className="hint">
-        {t('app.summary.by', { model: findModelLabel(model ?? '', models) })} {t(describeUse(isUsed, isUndone))}
+        {t('app.summary.by', { model: findModelLabel(model ?? '', models) })} {t(describeUse(message, used))}
       </p>
       {isEditing ? (
         <EditForm
@@ -69,7 +69,8 @@ export function SummaryMessage({ slug, step, steps, models, isUsed, isTarget }: 
       )}
       <SummaryActions
         step={step}
-        canUndo={isUsed}
+        canUndo={number === used}
+        isOnly={isOnlySummary(steps, number)}
         edit={isEditing ? undefined : () => setEditing(true)}
         isListOpen={isListOpen}
         toggleList={() => setListOpen(!isListOpen)}
@@ -81,21 +82,26 @@ export function SummaryMessage({ slug, step, steps, models, isUsed, isTarget }: 
   )
 }
 
-function describeUse(isUsed: boolean, isUndone: boolean): string {
-  if (isUndone) return 'app.summary.undone'
-  return isUsed ? 'app.summary.used' : 'app.summary.superseded'
+function describeUse({ number, answer }: OpenedMessage, used: number | undefined): string {
+  if (answer.summary?.isUndone) return used === undefined ? 'app.summary.undone' : 'app.summary.undoneForOther'
+  return number === used ? 'app.summary.used' : 'app.summary.superseded'
 }
+
+/** Returns true if no summary before this one would be sent in place of it. */
+const isOnlySummary = (steps: readonly PathStep[], number: number): boolean =>
+  findSummary(steps.map(({ message }) => message).filter((message) => message.number < number)) === undefined
 
 interface SummaryActionsProps {
   step: PathStep
   canUndo: boolean
+  isOnly: boolean
   edit: (() => void) | undefined
   /** True while the messages that it replaces are listed. */
   isListOpen: boolean
   toggleList: () => void
 }
 
-function SummaryActions({ step, canUndo, edit, isListOpen, toggleList }: SummaryActionsProps) {
+function SummaryActions({ step, canUndo, isOnly, edit, isListOpen, toggleList }: SummaryActionsProps) {
   const { changeSummary } = useChatActions()
   const [state, setState] = useState<'ready' | 'saving' | { error: unknown }>('ready')
   const isUndone = step.message.answer.summary?.isUndone ?? false
@@ -112,7 +118,7 @@ function SummaryActions({ step, canUndo, edit, isListOpen, toggleList }: Summary
       {edit && <Button onClick={edit}>{t('app.summary.edit')}</Button>}
       {(canUndo || isUndone) && (
         <Button disabled={state === 'saving'} onClick={() => setUndone(!isUndone)}>
-          {t(isUndone ? 'app.summary.redo' : 'app.summary.undo')}
+          {t(isUndone ? 'app.summary.redo' : isOnly ? 'app.summary.undo' : 'app.summary.undoAlone')}
         </Button>
       )}
       <Button aria-expanded={isListOpen} onClick={toggleList}>

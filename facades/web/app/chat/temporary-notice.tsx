@@ -1,12 +1,13 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { forgetTemporaryDrafts, keepTemporaryDrafts } from '../shared/conversation/draft.ts'
+import { forgetTemporaryDrafts, keepTemporaryDrafts, StoredDraft } from '../shared/conversation/draft.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { Button } from '../shared/ui/button.tsx'
 import { ErrorNotice } from '../shared/ui/error-message.tsx'
 import { Notice } from '../shared/ui/notice.tsx'
 import { refreshConversations } from './conversations.ts'
+import { getQueueName, queuedQuestions } from './queued-questions.ts'
 import { forgetTemporaryChat, keepTemporaryChat, useIsKeeping } from './temporary-chats.ts'
 
 /** Tells that a chat is not stored, before its first question. */
@@ -23,6 +24,7 @@ export function TemporaryNotice({ slug, isAnswering }: { slug: string; isAnsweri
     const kept = await keepTemporaryChat(key, slug)
     await refreshConversations()
     await keepTemporaryDrafts(key, owner, [slug, kept])
+    queuedQuestions.move(slug, kept, new StoredDraft(key, owner, getQueueName(kept)))
     await navigate({ to: '/chat/$slug', params: { slug: kept }, replace: true })
     forgetTemporaryChat(slug)
     forgetTemporaryDrafts(owner, slug)

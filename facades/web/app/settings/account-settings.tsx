@@ -17,11 +17,10 @@ export function AccountSettings() {
     queryKey: accountsKey,
     queryFn: ({ signal }) => api.toolAccounts.list.query(undefined, { signal }),
   })
-  const findLabel = (id: unknown) => data?.find((account) => account.server === Number(id))?.label
   const wanted = data?.find((account) => account.server === Number(server) && account.state !== 'active')
   // The server that a tool asked for comes first.
   const accounts = wanted ? [wanted, ...(data ?? []).filter((account) => account !== wanted)] : data
-  const connectedLabel = findLabel(connected)
+  const connectedLabel = data?.find(({ server, state }) => server === Number(connected) && state === 'active')?.label
   return (
     <>
       {failed !== undefined && (

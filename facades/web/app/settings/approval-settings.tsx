@@ -36,9 +36,8 @@ export function ApprovalSettings() {
   return (
     <SettingsSection title={title} titleRef={titleRef}>
       <p>{t('app.settings.questionsIntro')}</p>
-      {error && !data ? (
-        <ErrorMessage error={error} />
-      ) : (
+      {error && <ErrorMessage error={error} />}
+      {(data || !error) && (
         <ul className={styles.questions} aria-label={title} aria-busy={data === undefined}>
           {data?.length === 0 && <li>{t('app.settings.questionsNone')}</li>}
           {data?.map((question) => (

@@ -8,7 +8,10 @@ export const TEMPORARY = 'temporary'
 
 export const isTemporaryDraft = (name: string): boolean => name.startsWith(TEMPORARY)
 
-/** The drafts of temporary chats that have begun, by their storage keys. They go with the page. */
+/**
+ * The drafts of temporary chats that have begun, by their storage keys, and those of kept ones that the storage has no
+ * room for. They go with the page.
+ */
 const temporaryDrafts = new Map<string, string>()
 
 /** The beginning of the slugs of temporary chats that have begun. */
@@ -34,7 +37,8 @@ export class StoredDraft {
   }
 
   async open(): Promise<string> {
-    if (this.isTemporary) return temporaryDrafts.get(this.storageKey) ?? ''
+    const onPage = temporaryDrafts.get(this.storageKey)
+    if (this.isTemporary || onPage !== undefined) return onPage ?? ''
     const sealed = localStorage.getItem(this.storageKey)
     if (sealed === null) return ''
     try {
@@ -65,8 +69,10 @@ export class StoredDraft {
     if (version !== this.#version) return false
     try {
       localStorage.setItem(this.storageKey, sealed)
+      temporaryDrafts.delete(this.storageKey)
       return true
     } catch {
+      if (temporaryDrafts.has(this.storageKey)) temporaryDrafts.set(this.storageKey, text)
       // The storage is full, and what is written only stays on the page.
       return false
     }
@@ -98,7 +104,8 @@ export async function keepTemporaryDrafts(
 ): Promise<void> {
   for (const [storageKey, text] of listTemporaryDrafts(owner, temporarySlug)) {
     const name = storageKey.slice(buildPrefix(owner).length).replace(temporarySlug, slug)
-    await new StoredDraft(key, owner, name).save(text)
+    const isStored = await new StoredDraft(key, owner, name).save(text)
+    if (!isStored) temporaryDrafts.set(buildPrefix(owner) + name, text)
   }
 }
 
