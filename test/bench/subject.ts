@@ -2,7 +2,7 @@ import { type Ability, abilities } from '../../entities/identity/access-token.ts
 import { readEnv } from '../../server/config/env.ts'
 import { openLog } from '../../server/ops/log.ts'
 import { StandardOutput } from '../../server/ops/standard-output.ts'
-import { startService } from '../../server/service.ts'
+import { type Service, startService } from '../../server/service.ts'
 import { servePart } from './serve.ts'
 
 export interface SubjectInput {
@@ -35,10 +35,7 @@ servePart(async ({ settings, temporaryDir, isAdministrator, abilities: own, appr
     const wanted = { user: { id }, name: 'bench', ...(chosen && { abilities: [...chosen] }) }
     tokens.push((await service.host.tokens.createFor(wanted)).token)
   }
-  if (approvesTools) {
-    await service.host.mcp.sync()
-    for (const { name, hash } of await service.host.mcp.tools()) await service.host.mcp.approve({ name, hash })
-  }
+  if (approvesTools) await approveTools(service)
   // Keys make them users in a session, too.
   await service.services.sql({
     name: '',
@@ -47,3 +44,13 @@ servePart(async ({ settings, temporaryDir, isAdministrator, abilities: own, appr
   const [token = ''] = tokens
   return { ready: { url: service.url, token, tokens: tokens.join(' ') }, stop: service.stop }
 })
+
+/** Approves all tools: all but one by a statement, because each approval is a transaction; the last one announces the change. */
+async function approveTools({ host: { mcp }, services }: Service): Promise<void> {
+  await mcp.sync()
+  await services.sql({
+    name: '',
+    text: 'update ai_tools set active = true, approved = mcp_config where id > (select min(id) from ai_tools)',
+  })
+  for (const { name, hash, isApproved } of await mcp.tools()) if (!isApproved) await mcp.approve({ name, hash })
+}

@@ -8,6 +8,7 @@ import { gatewayPrograms } from './gateway-programs.ts'
 import { folderOf, installNewest } from './install.ts'
 import { type Models, startObservedService } from './observed-service.ts'
 import { type Row, writeTables } from './report.ts'
+import { walkGuide } from './walk.ts'
 
 /** Chooses the gateway's programs, too. */
 const GATEWAY = 'gateway'
@@ -89,14 +90,19 @@ const service = await startObservedService(
 )
 const rows: Row[] = []
 const gatewayRows: GatewayRow[] = []
+const walks: string[] = []
 try {
   for (const one of installed) rows.push(await observe(one, service))
   for (const program of chosenAtGateway) {
     const { folder, version } = await installNewest({ ...program, packages: [program.package] })
     say(`Runs ${program.name} at the gateway`)
     gatewayRows.push(await tryGateway({ program, folder, version }, service))
+    if (program.command !== 'claude') continue
+    say('Walks as the guide of the gateway says')
+    const failure = await walkGuide(run.path, join(folder, 'node_modules/.bin'))
+    walks.push(`The first walk of the guide ${failure === undefined ? 'works as printed' : `failed: ${failure}`}\n`)
   }
 } finally {
   await service[Symbol.asyncDispose]()
 }
-process.stdout.write(writeTables(rows) + writeGatewayTable(gatewayRows))
+process.stdout.write(writeTables(rows) + writeGatewayTable(gatewayRows) + walks.join(''))

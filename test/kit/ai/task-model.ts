@@ -34,7 +34,7 @@ const TOKENS = { input: 1000, output: 50, cached: 0, cacheWrite: 0, reasoning: 0
 export const answerInDialect =
   (answerOf: (request: DialectRequest, rawBody: string) => DialectAnswer): Behaviour =>
   ({ path, body, sent: rawBody }, response) => {
-    const dialect = selectDialect(path)
+    const dialect = selectDialect(path.replace(/\?.*/, ''))
     const answer = answerOf(dialect.read(body), rawBody)
     if (!body.stream && !path.includes(':stream')) return sendJson(response, dialect.whole(answer))
     beginStream(response)
@@ -44,21 +44,29 @@ export const answerInDialect =
 /** The steps of a task, perhaps by the names of the tools that the model is offered. */
 export type Steps = readonly Step[] | ((offered: readonly string[]) => readonly Step[])
 
-/** A model that takes the steps of a task one by one, when it gets the results of the earlier ones. */
-export function createTaskModel(steps: Steps, countTokens = (_: Body): TokenCounts => TOKENS) {
+/**
+ * A model that takes the steps of a task one by one, when it gets the results of the earlier ones. It knows the request by
+ * the text of the task.
+ */
+export function createTaskModel(steps: Steps, countTokens = (_: Body): TokenCounts => TOKENS, task = TASK) {
   /** The tool or text of each answer, in order. */
   const answers: string[] = []
   const behave = answerInDialect((request, rawBody) => {
-    const answer = { ...answerRequest(request, rawBody, steps), tokens: countTokens(JSON.parse(rawBody)) }
+    const answer = { ...answerRequest(request, rawBody, steps, task), tokens: countTokens(JSON.parse(rawBody)) }
     answers.push(answer.calls[0]?.name ?? answer.text)
     return answer
   })
   return { behave, answers }
 }
 
-function answerRequest({ messages, tools }: DialectRequest, rawBody: string, steps: Steps): DialectAnswer {
+function answerRequest(
+  { messages, tools }: DialectRequest,
+  rawBody: string,
+  steps: Steps,
+  task: string,
+): DialectAnswer {
   if (COMPACTION.test(JSON.stringify(messages.at(-1)))) return buildTextAnswer(SUMMARY, TOKENS)
-  if (!rawBody.includes(TASK) || tools.length === 0) return buildTextAnswer('Greeting', TOKENS)
+  if (!rawBody.includes(task) || tools.length === 0) return buildTextAnswer('Greeting', TOKENS)
   const results =
     rawBody.match(/"role":"tool"|"type":"tool_result"|"type":"function_call_output"|"functionResponse":/g) ?? []
   const offered = tools.map(({ name }) => name)
