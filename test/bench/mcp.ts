@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buildRpc, sendRpc } from '../kit/mcp/gateway.ts'
 import type { SubjectInput } from './subject.ts'
-import { type BenchRequest, type Contest, memory, type Suite, type Wanted, type World } from './suite.ts'
+import { type BenchRequest, type Contest, type Suite, type Wanted, type World } from './suite.ts'
 
 const SERVERS = 20
 const TOOLS_PER_SERVER = 25
@@ -70,5 +70,5 @@ export const mcp: Suite = {
   name: 'mcp',
   about: `a list and a call at the gateway with ${SERVERS * TOOLS_PER_SERVER} tools of ${SERVERS} servers, beside the library's handler alone`,
   open,
-  wanted: [cpu, memory],
+  wanted: [cpu],
 }

@@ -104,6 +104,8 @@ const runElsewhere: readonly (readonly [command: RegExp, reason: string])[] = [
     /^npm run (check|fix|readme|soak( -- test\/area\/x\.drill\.test\.ts)?|bench|conformance)$/,
     '.ci/run, or they rewrite the checkout',
   ],
+  [/^npx mcp-remote /, 'test/mcp/gateway-clients.slow.test.ts runs the program itself'],
+  [/^npx @modelcontextprotocol\/inspector /, 'test/clients/gateway-programs.ts runs the newest one'],
   [/^claude /, 'test/clients/walk.ts types them with the newest Claude Code'],
   [/^npm run clients( -- gateway)?$/, 'it installs the newest programs of others, on which no test may depend'],
   [/^npx mcp-remote /, 'test/mcp/gateway-clients.slow.test.ts starts the program with these arguments'],
