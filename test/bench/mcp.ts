@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buildRpc, sendRpc } from '../kit/mcp/gateway.ts'
 import type { SubjectInput } from './subject.ts'
-import { type BenchRequest, type Contest, type Suite, type Wanted, type World } from './suite.ts'
+import type { BenchRequest, Contest, Suite, Wanted, World } from './suite.ts'
 
 const SERVERS = 20
 const TOOLS_PER_SERVER = 25
