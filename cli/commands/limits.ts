@@ -20,7 +20,7 @@ const MAX_LINES = 1000
 
 const APPROXIMATIONS = `A call is counted when it began, by what it took in the end: a limit in tokens or money holds more while the call is
 under way, and may refuse more. Calls that were refused then are not recorded. Roles and groups are those of today; calls
-of people and tokens that were removed count for nobody's own limit. What was topped up is not counted.`
+of people and tokens that were removed count for nobody's own limit. What was topped up is not counted. Limits of calls of tools are left out.`
 
 const simulateCommand = (context: CommandContext) =>
   defineCommand({
@@ -104,7 +104,7 @@ const toRefusalRow = (row: Refusals) => ({
 
 export const limitsCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Manage the usage limits of model calls, and show their use.' },
+    meta: { description: 'Manage the usage limits of calls of models and tools, and show their use.' },
     subCommands: {
       list: listCommand(context),
       show: showCommand(context),
@@ -211,11 +211,15 @@ const setCommand = (context: CommandContext) =>
       for: {
         type: 'string',
         description:
-          'The subject of the limit: installation, or each or one of a kind: user, user:alice, app:NAME, room:SLUG, model:ID.',
+          'The subject of the limit: installation, or each or one of a kind: user, user:alice, app:NAME, room:SLUG, model:ID, tool-server:LABEL, tool:NAME.',
         required: true,
       },
       cap: { type: 'string', description: 'The amount, in the unit.', required: true },
-      unit: { type: 'string', description: 'The unit: requests, tokens or a currency such as EUR.', required: true },
+      unit: {
+        type: 'string',
+        description: 'The unit: requests, tokens, calls (of tools) or a currency such as EUR.',
+        required: true,
+      },
       per: { type: 'string', description: 'The period: minute, hour, day, week or month.', required: true },
       'time-zone': {
         type: 'string',

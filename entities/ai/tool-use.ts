@@ -9,10 +9,10 @@ export type ToolSurface = (typeof toolSurfaces)[number]
 
 /**
  * `failed`: the tool reported an error of its own. `broken`: there was no result that could be taken. `refused`: the
- * person did not allow the call. `invalid`: the arguments did not match the schema, so nothing was called. `aborted`:
+ * person did not allow the call. `limited`: a limit had no room for it. `invalid`: the arguments did not match the schema, so nothing was called. `aborted`:
  * the caller had gone, or lost the right to the tool.
  */
-const toolOutcomes = ['completed', 'failed', 'broken', 'refused', 'invalid', 'aborted'] as const
+const toolOutcomes = ['completed', 'failed', 'broken', 'refused', 'limited', 'invalid', 'aborted'] as const
 export type ToolOutcomeWord = (typeof toolOutcomes)[number]
 
 /** A call of a tool, without its arguments and its result. It outlives the person, the token and the tool. */

@@ -46,16 +46,8 @@ const commitRows = `given as (
       ${expectFew('$16')}
    )`
 
-/**
- * CTEs that move the amounts of `parts` from reserved to used. Counters are locked last, because new calls wait for
- * them. A limit is reached by the increment that crosses the percentage.
- */
-const countCommits = `locked as (
-     select c.id, p.held, p.used from parts p join usage_counters c on c.id = p.id order by c.id for update of c
-   ), counted as (
-     update usage_counters c set held = c.held - l.held, used = c.used + l.used from locked l where c.id = l.id
-     returning c.id, c.limit_id, c.subject_id, c.ends_at, c.topped_up, c.used, c.used - l.used as used_before
-   ), reached as (
+/** CTE with the limits that counters of a CTE `counted` have reached: by the increment that crosses the percentage. */
+export const reachedLimits = `reached as (
      select json_agg(json_build_object('limit', l.name, 'subject', l.subject, 'subjectId', c.subject_id, 'percent', w.percent, 'unit', l.unit,
               'currency', l.currency, 'period', l.period, 'mode', l.mode, 'used', c.used, 'cap', w.cap,
               'resetsAt', ${isoTime('c.ends_at')}) order by c.id) as limits
@@ -63,6 +55,17 @@ const countCommits = `locked as (
          select l.cap + c.topped_up as cap, case when c.used >= l.cap + c.topped_up then 100 else 80 end as percent) w
       where l.active and c.used_before < w.cap * w.percent / 100.0 and c.used >= w.cap * w.percent / 100.0
    )`
+
+/**
+ * CTEs that move the amounts of `parts` from reserved to used. Counters are locked last, because new calls wait for
+ * them.
+ */
+const countCommits = `locked as (
+     select c.id, p.held, p.used from parts p join usage_counters c on c.id = p.id order by c.id for update of c
+   ), counted as (
+     update usage_counters c set held = c.held - l.held, used = c.used + l.used from locked l where c.id = l.id
+     returning c.id, c.limit_id, c.subject_id, c.ends_at, c.topped_up, c.used, c.used - l.used as used_before
+   ), ${reachedLimits}`
 
 /**
  * Turns reservations into usage records, each once, and reserved amounts into used ones; if the price turns out to be

@@ -1,5 +1,6 @@
 import { User } from '../identity/user.ts'
 import { unboundedStatement } from '../sql/statement.ts'
+import { ToolUse } from './tool-use.ts'
 import { runningPeriod } from './usage-counter.sql.ts'
 
 /** SQL for the subjects of a recorded call `r` by a person `u` that a limit `l` counts. */
@@ -16,10 +17,10 @@ const countedSubjects = `unnest(case l.subject
        end)`
 
 /**
- * SQL for the recorded usage in the running periods of limits. Roles and groups are those of today. A call counts in the
+ * SQL for the recorded usage of models in the running periods of limits. Roles and groups are those of today. A call counts in the
  * period in which it began.
  */
-const recordedUsage = `
+const recordedModelUsage = `
      select l.id as limit_id, w.subject_id, s.starts_at, s.ends_at,
             sum(case l.unit when 'requests' then 1 when 'tokens' then r.input_tokens::bigint + r.output_tokens
                 else case when r.cost_micros = 0 or r.currency = l.currency then r.cost_micros else coalesce(l.unpriced_cost, 0) end end) as used
@@ -28,9 +29,38 @@ const recordedUsage = `
                            and r.created_at - r.duration_ms * interval '1 ms' >= s.starts_at
        left join ${User.tableName} u on u.id = r.user_id
       cross join lateral ${countedSubjects} as w(subject_id)
-      where l.id = any($1::int[]) and l.active and w.subject_id is not null
+      where l.id = any($1::int[]) and l.active and l.unit <> 'calls' and w.subject_id is not null
         and (l.subject_id is null or l.subject_id = w.subject_id)
       group by l.id, w.subject_id, s.starts_at, s.ends_at`
+
+/** SQL for the subjects of a recorded call `r` of a tool by a person `u` that a limit `l` counts. */
+const toolSubjects = `unnest(case l.subject
+         when 'installation' then array['']
+         when 'role' then array[u.role::text]
+         when 'group' then u.groups::text[]
+         when 'user' then array[r.user_id::text]
+         when 'token' then array[r.token_id::text]
+         when 'tool-server' then array[r.server::text]
+         when 'tool' then array[r.tool::text]
+       end)`
+
+/**
+ * SQL for the recorded calls of tools in the running periods of limits. Calls that were never made are left out; of those
+ * that were aborted it is not known, so they count.
+ */
+const recordedToolCalls = `
+     select l.id as limit_id, w.subject_id, s.starts_at, s.ends_at, count(*) as used
+       from usage_limits l ${runningPeriod}
+       join ${ToolUse.tableName} r on r.created_at >= s.starts_at
+                       and r.created_at - r.duration_ms * interval '1 ms' >= s.starts_at
+                       and r.outcome not in ('refused', 'limited', 'invalid')
+       left join ${User.tableName} u on u.id = r.user_id
+      cross join lateral ${toolSubjects} as w(subject_id)
+      where l.id = any($1::int[]) and l.active and l.unit = 'calls' and w.subject_id is not null
+        and (l.subject_id is null or l.subject_id = w.subject_id)
+      group by l.id, w.subject_id, s.starts_at, s.ends_at`
+
+const recordedUsage = `${recordedModelUsage} union all ${recordedToolCalls}`
 
 /**
  * Creates the missing counters of recorded usage. Values: ids of limits. The insert names no columns for a conflict: see

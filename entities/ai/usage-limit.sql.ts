@@ -42,7 +42,7 @@ export const unknownTimeZones = statement<{ name: string }>(
 )
 
 /**
- * Lists limits of one caller; those per model, provider or room only if they were used. Values: the kinds and ids of
+ * Lists limits of one caller; those per model, provider, room, tool or tool server only if they were used. Values: the kinds and ids of
  * the subjects.
  */
 export const listLimitsFor = statement<LimitState>(
@@ -53,7 +53,7 @@ export const listLimitsFor = statement<LimitState>(
        on a.subject = l.subject and (l.subject_id is null or l.subject_id = a.id)
      ${runningPeriod}
      left join usage_counters c on c.limit_id = l.id and c.subject_id = a.id and c.starts_at = s.starts_at
-    where l.active and (l.subject not in ('provider', 'model', 'room') or l.subject_id is not null or c.id is not null) order by l.name, a.id limit 10000`,
+    where l.active and (l.subject not in ('provider', 'model', 'room', 'tool-server', 'tool') or l.subject_id is not null or c.id is not null) order by l.name, a.id limit 10000`,
 )
 
 /** A limit as it is applied to calls. */

@@ -12,10 +12,13 @@ export const limitSubjects = [
   'app',
   'user',
   'token',
+  'tool-server',
+  'tool',
 ] as const
 export type LimitSubject = (typeof limitSubjects)[number]
 
-const limitUnits = ['requests', 'tokens', 'money'] as const
+/** `calls` are those of tools; the others count calls of models. */
+const limitUnits = ['requests', 'tokens', 'money', 'calls'] as const
 export type LimitUnit = (typeof limitUnits)[number]
 
 export const limitPeriods = ['minute', 'hour', 'day', 'week', 'month'] as const
@@ -24,7 +27,7 @@ export type LimitPeriod = (typeof limitPeriods)[number]
 /** `observe` refuses nothing, but counts the calls that `enforce` would refuse. */
 export const limitModes = ['enforce', 'observe'] as const
 
-/** A cap on calls of models in each calendar period. */
+/** A cap on calls of models or of tools in each calendar period. */
 export const UsageLimit = defineEntity({
   name: 'UsageLimit',
   tableName: 'usage_limits',
@@ -39,7 +42,7 @@ export const UsageLimit = defineEntity({
     period: p.enum(limitPeriods),
     /** Time zone of days, weeks and months. */
     timeZone: p.string().length(64),
-    /** In requests, tokens or millionths of the currency. */
+    /** In requests, calls of tools, tokens or millionths of the currency. */
     cap: p.bigint('number'),
     currency: p.character().length(3).nullable(),
     /** Cost of a call without a known price, in millionths of the currency; null refuses it. */

@@ -25,8 +25,8 @@ export interface RequestedLimit {
   windowSeconds: number
 }
 
-/** SQL for the limits `l` of judged counters `j`. */
-const requestedLimits = `(select coalesce(json_agg(json_build_object('counter', j.id, 'name', l.name, 'subject', l.subject, 'unit', l.unit,
+/** SQL for the limits `l` of counters `j` of a CTE `judged`. */
+export const requestedLimits = `(select coalesce(json_agg(json_build_object('counter', j.id, 'name', l.name, 'subject', l.subject, 'unit', l.unit,
           'period', l.period, 'currency', l.currency, 'cap', l.cap + j.topped_up, 'nextCap', l.cap, 'used', j.used, 'held', j.held,
           'mode', l.mode, 'amount', j.amount, 'resetsAt', ${epochMs('j.ends_at')},
           'windowSeconds', extract(epoch from j.ends_at - j.starts_at)::int) order by l.id), '[]')

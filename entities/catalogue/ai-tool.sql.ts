@@ -1,4 +1,5 @@
 import { coalescedStatement, statement } from '../sql/statement.ts'
+import { isForGroups } from './ai-model.ts'
 import type { ToolDefinition } from './ai-tool.ts'
 import { type CallableServerRow, callableServer } from './mcp-server.sql.ts'
 import { isAsApproved } from './tool-approval.sql.ts'
@@ -31,11 +32,20 @@ export const listCallableTools = coalescedStatement<{ tool: CallableToolRow }>(
     where ${isCallable('t', 's')} order by t.name collate "C" limit 10000`,
 )
 
-/** Values: the name of the tool. */
-export const findCallableTool = coalescedStatement<{ tool: CallableToolRow }>(
+/** Finds a callable tool, and reads the version of the limits for its call. Values: the name of the tool. */
+export const findCallableTool = coalescedStatement<{ tool: CallableToolRow; limitVersion: number }>(
   'find-callable-tool',
-  `select ${callableTool('t', 's')} as tool from ai_tools t left join mcp_servers s on s.id = t.server_id
+  `select ${callableTool('t', 's')} as tool, coalesce((select version from usage_limit_versions), 0) as "limitVersion"
+     from ai_tools t left join mcp_servers s on s.id = t.server_id
     where t.name = $1 and ${isCallable('t', 's')}`,
+)
+
+/** Lists names of callable tools with their servers. Values: the groups of the caller, or null for all. */
+export const listNamesForGroups = statement<{ name: string; server: string | null }>(
+  'list-tool-names-for-groups',
+  `select t.name, s.server_label as server from ai_tools t left join mcp_servers s on s.id = t.server_id
+    where ${isCallable('t', 's')} and ${isForGroups('t', '$1::text[]')} and (s.id is null or ${isForGroups('s', '$1::text[]')})
+    order by t.name limit 10000`,
 )
 
 export interface ServerTool {

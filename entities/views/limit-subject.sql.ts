@@ -5,6 +5,8 @@ import { type LimitSubject, UsageLimit } from '../ai/usage-limit.ts'
 import { ExtApp } from '../apps/ext-app.ts'
 import { AiModel } from '../catalogue/ai-model.ts'
 import { AiProvider } from '../catalogue/ai-provider.ts'
+import { AiTool } from '../catalogue/ai-tool.ts'
+import { McpServer } from '../catalogue/mcp-server.ts'
 import { AccessToken } from '../identity/access-token.ts'
 import { roles, User } from '../identity/user.ts'
 import { Room } from '../rooms/room.ts'
@@ -79,6 +81,8 @@ export const limitSubjectExists = statement<{ exists: boolean }>(
      when 'app' then exists (select from ${ExtApp.tableName} where id::text = $2)
      when 'user' then exists (select from ${User.tableName} where id::text = $2)
      when 'token' then exists (select from ${AccessToken.tableName} where id::text = $2)
+     when 'tool-server' then exists (select from ${McpServer.tableName} where server_label = $2)
+     when 'tool' then exists (select from ${AiTool.tableName} where name = $2)
    end as exists`,
 )
 
@@ -102,7 +106,9 @@ export const listSimilarNames = statement<{ name: string }>(
      union select name from ${ExtApp.tableName} where $1 = 'app'
      union select slug from ${Room.tableName} where $1 = 'room'
      union select model_id from ${AiModel.tableName} where $1 = 'model'
-     union select provider_id from ${AiProvider.tableName} where $1 = 'provider') n
+     union select provider_id from ${AiProvider.tableName} where $1 = 'provider'
+     union select server_label from ${McpServer.tableName} where $1 = 'tool-server'
+     union select name from ${AiTool.tableName} where $1 = 'tool') n
     where abs(length(name) - length($2)) <= 1 + length($2) / 4 or starts_with(lower(name), lower($2))
     order by left(lower(name), 1) = left(lower($2), 1) desc, abs(length(name) - length($2)), name limit ${MAX_CANDIDATES}`,
 )

@@ -8,6 +8,7 @@ import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { adminSession, router } from '../core/trpc.ts'
 import { findUser, userSelector } from '../identity/user-selector.ts'
+import { countsTools } from './limits/limit-index.ts'
 import { listCallerSubjects } from './reservation.ts'
 
 /**
@@ -117,9 +118,11 @@ async function findListenerReasons({ services }: Context, { id: userId, username
   }
 }
 
+const refusesModels = (limit: LimitState) => limit.mode === 'enforce' && !countsTools(limit)
+
 /** Finds exhausted limits, and limits in money that refuse models without a price. */
 async function findLimitReasons(ctx: Context, limits: readonly LimitState[], hasPrice: boolean): Promise<Reason[]> {
-  const enforced = limits.filter(({ mode }) => mode === 'enforce')
+  const enforced = limits.filter(refusesModels)
   const reached = enforced
     .filter(({ remaining }) => remaining <= 0)
     .map(({ name, resetsAt }) =>
@@ -199,7 +202,7 @@ async function findTokenReasons(ctx: Context, user: User): Promise<Reason[]> {
       }),
     ]
   const limits = await sql(listLimitsFor, [tokens.map(() => 'token'), tokens.map(({ id }) => `${id}`)])
-  const usedUp = limits.filter(({ mode, remaining }) => mode === 'enforce' && remaining <= 0)
+  const usedUp = limits.filter((limit) => refusesModels(limit) && limit.remaining <= 0)
   const isEach = tokens.every(({ id }) => usedUp.some(({ subjectId }) => subjectId === `${id}`))
   return usedUp.map(({ name, subjectId, resetsAt }) => ({
     code: 'token_limit_reached',

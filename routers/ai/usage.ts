@@ -3,6 +3,7 @@ import { removeOldToolUses, sumToolUses } from '../../entities/ai/tool-use.sql.t
 import { listLimitsFor } from '../../entities/ai/usage-limit.sql.ts'
 import { oldestUsageDay, reportUsage, rollUpUsage, summariseUsage } from '../../entities/ai/usage-report.sql.ts'
 import { listOfferedModels } from '../../entities/catalogue/ai-model.sql.ts'
+import { listNamesForGroups } from '../../entities/catalogue/ai-tool.sql.ts'
 import { acquireLock, locks } from '../../entities/sql/locks.ts'
 import { selectUsageBy, selectUsagePage, usageGroupings } from '../../entities/views/usage-by.sql.ts'
 import { runInTransaction } from '../core/changes.ts'
@@ -18,20 +19,24 @@ import { listCallerSubjects } from './reservation.ts'
 const ownLimits = userWith('read')
   .meta(
     about(
-      'List the limits that apply to the caller, to the models they may ask and to the rooms where they may, with what is used, held and left of each.',
+      'List the limits that apply to the caller, to the models they may ask, the tools they may call and the rooms where they may, with what is used, held and left of each.',
     ),
   )
   .query(async ({ ctx }) => {
     const { caller, usage, services } = ctx
-    const [models, rooms] = await Promise.all([
+    const [models, tools, rooms] = await Promise.all([
       services.sql(listOfferedModels, [usage, listUsableGroups(caller)]),
+      services.sql(listNamesForGroups, [listUsableGroups(caller)]),
       listRooms(ctx),
     ])
     const providers = [...new Set(models.map(({ provider }) => provider))]
+    const servers = [...new Set(tools.flatMap(({ server }) => server ?? []))]
     const subjects: SubjectId[] = [
       ...listCallerSubjects(caller),
       ...providers.map((provider) => ['provider', provider] as const),
       ...models.map(({ modelId }) => ['model', modelId] as const),
+      ...servers.map((label) => ['tool-server', label] as const),
+      ...tools.map(({ name }) => ['tool', name] as const),
       ...rooms.map(({ id }) => ['room', id] as const),
     ]
     const names = new Map(rooms.map(({ id, name }) => [id, name]))

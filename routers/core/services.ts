@@ -7,6 +7,7 @@ import type { ModelConfig, ModelOrigins } from '../ports/ai/model-config.ts'
 import type { ModelGateway } from '../ports/ai/models.ts'
 import type { PromptFiles } from '../ports/ai/prompt-files.ts'
 import type { ToolAccounts } from '../ports/ai/tool-accounts.ts'
+import type { ToolLimits } from '../ports/ai/tool-limits.ts'
 import type { ToolServers } from '../ports/ai/tool-servers.ts'
 import type { ToolUses } from '../ports/ai/tool-uses.ts'
 import type { UsageLedger } from '../ports/ai/usage-ledger.ts'
@@ -110,6 +111,7 @@ export interface AiServices {
   callableModels: CallableModels
   toolServers: ToolServers
   toolUses: ToolUses
+  toolLimits: ToolLimits
   callWatch: CallWatch
   /** Loads the library of the protocol at the first use. */
   toolAccounts: () => Promise<ToolAccounts>

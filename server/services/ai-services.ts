@@ -19,6 +19,8 @@ import { AccountTokens } from '../mcp/account-tokens.ts'
 import { ConnectedToolServers } from '../mcp/tool-servers.ts'
 import { createCallWatch } from '../stores/call-watch.ts'
 import { createCallableModels } from '../stores/callable-models.ts'
+import { LimitCache } from '../stores/usage/limit-cache.ts'
+import { createToolLimits } from '../stores/usage/tool-limits.ts'
 import { createToolUses } from '../stores/usage/tool-uses.ts'
 import { createUsageLedger } from '../stores/usage/usage-ledger.ts'
 
@@ -47,7 +49,9 @@ export function createAiServices(options: AiServiceOptions): AiParts {
   const { env, sql, log, vault, hooks, metrics, attachments, baseUrl } = options
   const outageReports = new OutageReports(log, metrics)
   const models = createGateway({ vault, log, outages: outageReports })
-  const usageLedger = createUsageLedger({ sql, log, onReached: createLimitReporter(hooks, log) })
+  const limits = new LimitCache(sql)
+  const onReached = createLimitReporter(hooks, log)
+  const usageLedger = createUsageLedger({ sql, limits, log, onReached })
   const toolUses = createToolUses(sql, log)
   const callWatch = createCallWatch(sql, log)
   const configReaders = createConfigReaders(env)
@@ -69,6 +73,7 @@ export function createAiServices(options: AiServiceOptions): AiParts {
       toolServers,
       toolAccounts: accounts.authorization,
       toolUses,
+      toolLimits: createToolLimits({ sql, limits, onReached }),
       callWatch,
       usageLedger,
       promptFiles,

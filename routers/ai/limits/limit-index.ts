@@ -1,13 +1,20 @@
 import type { ActiveLimit } from '../../../entities/ai/usage-limit.sql.ts'
 import type { Measure } from '../../../entities/ai/usage-reservation.ts'
-import type { ReserveRequest } from '../../ports/ai/usage-ledger.ts'
+import type { ReserveRequest, SubjectId } from '../../ports/ai/usage-ledger.ts'
 
 type LimitFields = Pick<ActiveLimit, 'subject' | 'subjectId' | 'unit' | 'currency' | 'unpricedCost'>
 
-/** An amount that a call takes of a limit; null if its price or maximum is unknown. */
-export interface Claim<Limit extends LimitFields> {
+/** True if a limit counts calls of tools, and not of models. */
+export const countsTools = ({ unit }: Pick<ActiveLimit, 'unit'>): boolean => unit === 'calls'
+
+/** A limit with the subject that it counts. */
+export interface SubjectLimit<Limit> {
   limit: Limit
   subjectId: string
+}
+
+/** An amount that a call takes of a limit; null if its price or maximum is unknown. */
+export interface Claim<Limit extends LimitFields> extends SubjectLimit<Limit> {
   amount: number | null
   measure: Measure
 }
@@ -29,23 +36,24 @@ export class LimitIndex<Limit extends LimitFields> {
     }
   }
 
-  /** True if any limit applies to a call. */
-  appliesTo({ subjects }: Pick<ReserveRequest, 'subjects'>): boolean {
-    return subjects.some(([subject, subjectId]) => {
-      const subjectLimits = this.#limits.get(subject)
-      return subjectLimits !== undefined && (subjectLimits.each.length > 0 || subjectLimits.named.has(subjectId))
-    })
-  }
-
   /** Returns what a call takes of each limit that applies to it. */
   listClaims(request: Omit<ReserveRequest, 'call' | 'catalogue'>): Claim<Limit>[] {
-    const claims: Claim<Limit>[] = []
-    for (const [subject, subjectId] of request.subjects) {
+    return this.listLimits(request.subjects).map(({ limit, subjectId }) => ({
+      limit,
+      subjectId,
+      ...computeClaim(limit, request),
+    }))
+  }
+
+  /** Returns the limits that apply to these subjects, each with the subject that it counts. */
+  listLimits(subjects: readonly SubjectId[]): SubjectLimit<Limit>[] {
+    const found: SubjectLimit<Limit>[] = []
+    for (const [subject, subjectId] of subjects) {
       const { each, named } = this.#limits.get(subject) ?? noLimits
       for (const limits of [each, named.get(subjectId) ?? []])
-        for (const limit of limits) claims.push({ limit, subjectId, ...computeClaim(limit, request) })
+        for (const limit of limits) found.push({ limit, subjectId })
     }
-    return claims
+    return found
   }
 }
 

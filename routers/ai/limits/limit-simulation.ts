@@ -1,7 +1,7 @@
 import type { ActiveLimit } from '../../../entities/ai/usage-limit.sql.ts'
 import type { RecordedCall } from '../../../entities/ai/usage-simulation.sql.ts'
 import type { SubjectId } from '../../ports/ai/usage-ledger.ts'
-import { type Claim, LimitIndex } from './limit-index.ts'
+import { type Claim, countsTools, LimitIndex } from './limit-index.ts'
 
 type SimulatedLimit = Omit<ActiveLimit, 'id'>
 
@@ -81,7 +81,7 @@ interface JudgedClaim {
 }
 
 /**
- * Replays recorded calls against limits. It keeps one period per limit, so its memory grows with the number of
+ * Replays recorded calls of models against limits; those of calls of tools are left out. It keeps one period per limit, so its memory grows with the number of
  * subjects, not of calls.
  */
 export class LimitSimulation {
@@ -93,8 +93,9 @@ export class LimitSimulation {
   readonly #index: LimitIndex<SimulatedLimit>
   readonly #limits: ReadonlyMap<SimulatedLimit, { counters: SimulatedCounters; position: number }>
 
-  constructor(limits: readonly SimulatedLimit[]) {
-    const { keys } = listPeriods(limits)
+  constructor(all: readonly SimulatedLimit[]) {
+    const limits = all.filter((limit) => !countsTools(limit))
+    const { keys } = listPeriods(all)
     this.#index = new LimitIndex(limits)
     this.#limits = new Map(
       limits.map((limit) => [

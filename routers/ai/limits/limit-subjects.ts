@@ -45,5 +45,5 @@ async function describeUnknownSubject(sql: Sql, subject: LimitSubject, name: str
   const names = (await sql(listSimilarNames, [subject, name])).map((row) => row.name)
   const similar = findSimilar(name, names)
   const hint = similar.length > 0 ? ` Did you mean ${similar.map((each) => `'${each}'`).join(' or ')}?` : ''
-  return `There is no ${subject} ${description} '${name}'.${hint}`
+  return `There is no ${subject.replace('-', ' ')} ${description} '${name}'.${hint}`
 }

@@ -44,7 +44,9 @@ export async function listToolsForCaller(ctx: ChatContext): Promise<CallableTool
 /** Finds a tool that programs of the caller may call. One that is closed to the caller counts as missing. */
 export async function findToolForCaller(ctx: ChatContext, name: string): Promise<CallableTool | undefined> {
   const [row] = await ctx.services.sql(findCallableTool, [name])
-  return row && toToolOfPrograms(ctx, row.tool)
+  if (!row) return undefined
+  ctx.services.ai.toolLimits.noteVersion(row.limitVersion)
+  return toToolOfPrograms(ctx, row.tool)
 }
 
 function toToolOfPrograms(ctx: ChatContext, tool: ToolRow): CallableTool | undefined {

@@ -6,6 +6,7 @@ import type { FunctionTool } from '../../ports/ai/tools.ts'
 import type { ApprovableCall } from '../approvals/approvable-call.ts'
 import type { ChatContext } from '../chat-context.ts'
 import { type CallableTool, getServerLabel, hashDefinition } from './callable-tools.ts'
+import { countCall } from './tool-limits.ts'
 
 export interface GuardedCallOptions<Taken> {
   surface: ToolSurface
@@ -56,10 +57,10 @@ export async function callCheckedTool<Taken>(
   using right = watchRight(ctx, tool, surface)
   const callSignal = AbortSignal.any([signal, right.signal])
   try {
-    const refusal = tool.needsApproval ? await asks.findRefusal(toApprovableCall(tool, input), callSignal) : undefined
-    if (refusal !== undefined) {
-      record.end(callSignal.aborted ? 'aborted' : 'refused')
-      return { refusal }
+    const refused = await findRefusal(ctx, tool, input, { asks, signal: callSignal })
+    if (refused) {
+      record.end(refused.outcome)
+      return { refusal: refused.refusal }
     }
     begin?.()
     const result = await runTool(ctx, tool, input, callSignal)
@@ -71,6 +72,24 @@ export async function callCheckedTool<Taken>(
     record.end(callSignal.aborted ? 'aborted' : 'broken')
     return { refusal: right.signal.aborted ? RIGHT_ENDED : reportFailure(ctx, tool, surface, error) }
   }
+}
+
+interface Refusal {
+  refusal: string
+  outcome: ToolOutcomeWord
+}
+
+/** Asks the person if the tool needs that, then counts the call on its limits. Returns why it must not run. */
+async function findRefusal(
+  ctx: ChatContext,
+  tool: CallableTool,
+  input: unknown,
+  { asks, signal }: Pick<GuardedCallOptions<unknown>, 'asks' | 'signal'>,
+): Promise<Refusal | undefined> {
+  const refusal = tool.needsApproval ? await asks.findRefusal(toApprovableCall(tool, input), signal) : undefined
+  if (refusal !== undefined) return { refusal, outcome: signal.aborted ? 'aborted' : 'refused' }
+  const limited = await countCall(ctx, tool)
+  return limited === undefined ? undefined : { refusal: limited, outcome: 'limited' }
 }
 
 const RIGHT_ENDED = 'The call was ended, because this tool may not be called any more.'

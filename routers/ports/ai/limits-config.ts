@@ -9,7 +9,15 @@ interface LimitTarget {
 }
 
 /** Lengths of names by subject. */
-const MAX_NAME: Partial<Record<LimitSubject, number>> = { provider: 120, model: 200, group: 200, app: 120, user: 120 }
+const MAX_NAME: Partial<Record<LimitSubject, number>> = {
+  provider: 120,
+  model: 200,
+  group: 200,
+  app: 120,
+  user: 120,
+  'tool-server': 120,
+  tool: 120,
+}
 
 /** The largest id that PostgreSQL assigns to a row. */
 const LAST_ROW = 2 ** 31 - 1
@@ -97,7 +105,12 @@ export const limitEntry = z
       .regex(/^[\p{L}\p{N}][\p{L}\p{N} ._-]{0,79}$/u, 'must be at most 80 letters, digits, spaces and . _ -'),
     for: limitTarget,
     cap: amount,
-    unit: z.string().regex(/^(requests|tokens|[A-Z]{3})$/, 'must be requests, tokens or a currency code such as EUR'),
+    unit: z
+      .string()
+      .regex(
+        /^(requests|tokens|calls|[A-Z]{3})$/,
+        'must be requests, tokens, calls (of tools) or a currency code such as EUR',
+      ),
     per: z.enum(limitPeriods),
     timeZone: timeZone.optional(),
     mode: z.enum(limitModes).default('enforce'),
@@ -118,6 +131,10 @@ export const limitEntry = z
     path: ['unpriced'],
     message: 'belongs to limits in money',
     when: hasUnit,
+  })
+  .superRefine(({ for: target, unit }, ctx) => {
+    const message = findUnitError(parseSubject(target)?.subject, unit)
+    if (message) ctx.addIssue({ code: 'custom', path: ['unit'], message })
   })
   .refine(({ unit, cap, unpriced = 0 }) => !isMoney(unit) || Math.max(cap, unpriced) <= MAX_CAP / MICROS, {
     path: ['cap'],
@@ -153,7 +170,22 @@ function hasAmount(entry: CheckedEntry): boolean {
   return hasUnit(entry) && !isFaulty(entry, 'cap') && !isFaulty(entry, 'unpriced')
 }
 
-const isMoney = (unit: string) => unit !== 'requests' && unit !== 'tokens'
+const countedUnits = ['requests', 'tokens', 'calls'] as const
+
+const isMoney = (unit: string) => !countedUnits.some((counted) => counted === unit)
+
+/** Subjects that have calls of tools, and those that have nothing else. */
+const subjectsOfCalls: readonly LimitSubject[] = ['installation', 'role', 'group', 'user', 'token']
+const toolSubjects: readonly LimitSubject[] = ['tool-server', 'tool']
+
+/** Returns the reason why a kind of subject cannot have a limit in this unit. */
+function findUnitError(subject: LimitSubject | undefined, unit: string): string | undefined {
+  if (subject === undefined) return undefined
+  const isOfTools = toolSubjects.includes(subject)
+  if (unit !== 'calls') return isOfTools ? 'must be calls, because the limit is for tools' : undefined
+  const isPossible = isOfTools || subjectsOfCalls.includes(subject)
+  return isPossible ? undefined : `cannot be calls, which are those of tools, in a limit for each ${subject} or one`
+}
 
 /** Converts an entry to columns. */
 export function toLimitColumns(
@@ -166,7 +198,7 @@ export function toLimitColumns(
     name,
     subject,
     subjectId,
-    unit: isMoney(unit) ? ('money' as const) : (unit as 'requests' | 'tokens'),
+    unit: isMoney(unit) ? ('money' as const) : (unit as (typeof countedUnits)[number]),
     currency: isMoney(unit) ? unit : null,
     cap: Math.round(cap * factor),
     unpricedCost: unpriced === undefined ? null : Math.round(unpriced * MICROS),

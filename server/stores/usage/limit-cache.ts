@@ -2,11 +2,20 @@ import { LRUCache } from 'lru-cache'
 import { findCounters, openCounters } from '../../../entities/ai/usage-counter.sql.ts'
 import { type ActiveLimit, listActiveLimits } from '../../../entities/ai/usage-limit.sql.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
-import { type Claim, LimitIndex } from '../../../routers/ai/limits/limit-index.ts'
+import { type Claim, countsTools, LimitIndex, type SubjectLimit } from '../../../routers/ai/limits/limit-index.ts'
 import { maxEntries } from '../../../routers/core/load/cache-size.ts'
-import type { ReserveRequest } from '../../../routers/ports/ai/usage-ledger.ts'
+import type { ReserveRequest, SubjectId } from '../../../routers/ports/ai/usage-ledger.ts'
 
-export type CounterClaim = Claim<ActiveLimit> & { counter: number }
+interface Counted {
+  counter: number
+}
+
+export type CounterClaim = Claim<ActiveLimit> & Counted
+
+interface ToolCounters {
+  version: number | undefined
+  counters: number[]
+}
 
 const MAX_COUNTERS = 20_000
 
@@ -18,7 +27,10 @@ export class LimitCache {
   readonly #sql: Sql
   readonly #counters = new LRUCache<string, number>(maxEntries(MAX_COUNTERS))
   #limits = new LimitIndex<ActiveLimit>([])
+  #toolLimits = new LimitIndex<ActiveLimit>([])
   #version: number | undefined
+  /** The newest version that a statement has read. */
+  #newest = 0
 
   constructor(sql: Sql) {
     this.#sql = sql
@@ -31,22 +43,50 @@ export class LimitCache {
   async load(): Promise<void> {
     const [found] = await this.#sql(listActiveLimits)
     this.#counters.clear()
-    this.#limits = new LimitIndex(found?.limits ?? [])
+    const { tools = [], models = [] } = Object.groupBy(found?.limits ?? [], (limit) =>
+      countsTools(limit) ? 'tools' : 'models',
+    )
+    this.#limits = new LimitIndex(models)
+    this.#toolLimits = new LimitIndex(tools)
     this.#version = found?.version
+    this.#newest = found?.version ?? 0
+  }
+
+  /** Notes a version that a statement has read, so that older limits are read again before the next call of a tool. */
+  noteVersion(version: number): void {
+    this.#newest = Math.max(this.#newest, version)
   }
 
   /** Returns the claims of each call on every limit that applies to it; undefined if a limit no longer exists. */
-  async claim(requests: readonly ReserveRequest[]): Promise<CounterClaim[][] | undefined> {
-    const claims = requests.map((request) => this.#limits.listClaims(request))
-    const missing = new Map<string, Claim<ActiveLimit>>()
+  claim(requests: readonly ReserveRequest[]): Promise<CounterClaim[][] | undefined> {
+    return this.#addCounters(requests.map((request) => this.#limits.listClaims(request)))
+  }
+
+  /**
+   * Returns the counters of each limit of calls of tools that applies to these subjects, with the version of the limits;
+   * undefined if a limit no longer exists.
+   */
+  async findToolCounters(subjects: readonly SubjectId[]): Promise<ToolCounters | undefined> {
+    if (this.#version === undefined || this.#version < this.#newest) await this.load()
+    const version = this.#version
+    const limits = this.#toolLimits.listLimits(subjects)
+    if (limits.length === 0) return { version, counters: [] }
+    const [counted] = (await this.#addCounters([limits])) ?? []
+    return counted && { version, counters: counted.map(({ counter }) => counter) }
+  }
+
+  async #addCounters<Subject extends SubjectLimit<ActiveLimit>>(
+    claims: readonly Subject[][],
+  ): Promise<(Subject & Counted)[][] | undefined> {
+    const missing = new Map<string, Subject>()
     for (const claim of claims.flat()) {
       const key = buildKey(claim.limit.id, claim.subjectId)
       if (!this.#counters.has(key)) missing.set(key, claim)
     }
     const opened = await this.#open(missing)
-    const result: CounterClaim[][] = []
+    const result: (Subject & Counted)[][] = []
     for (const callClaims of claims) {
-      const counterClaims: CounterClaim[] = []
+      const counterClaims: (Subject & Counted)[] = []
       for (const claim of callClaims) {
         const key = buildKey(claim.limit.id, claim.subjectId)
         const counter = opened.get(key) ?? this.#counters.get(key)
@@ -59,7 +99,7 @@ export class LimitCache {
   }
 
   /** Finds or creates the counters of these claims for the current periods. */
-  async #open(missing: Map<string, Claim<ActiveLimit>>): Promise<Map<string, number>> {
+  async #open(missing: Map<string, SubjectLimit<ActiveLimit>>): Promise<Map<string, number>> {
     const opened = new Map<string, number>()
     if (missing.size === 0) return opened
     const found = await this.#sql(findCounters, toColumns(missing.values()))
@@ -77,7 +117,7 @@ export class LimitCache {
   }
 }
 
-function toColumns(claims: Iterable<Claim<ActiveLimit>>): [limits: number[], subjects: string[]] {
+function toColumns(claims: Iterable<SubjectLimit<ActiveLimit>>): [limits: number[], subjects: string[]] {
   const all = [...claims]
   return [all.map(({ limit }) => limit.id), all.map(({ subjectId }) => subjectId)]
 }

@@ -13,7 +13,7 @@ import {
 import type { Log } from '../../../routers/ports/log.ts'
 import { BatchWriter } from '../batch-writer.ts'
 import { LEASE_MS, LeaseRenewer } from './lease-renewer.ts'
-import { LimitCache } from './limit-cache.ts'
+import type { LimitCache } from './limit-cache.ts'
 import { ReservationBatcher } from './reservation-batcher.ts'
 
 /** Milliseconds between renewals of leases. If a process is killed, the usage of its calls since the last renewal is lost. */
@@ -28,19 +28,20 @@ export interface ClosableUsageLedger extends UsageLedger {
 
 interface UsageLedgerOptions {
   sql: Sql
+  limits: LimitCache
   log: Log
   /** Is called once for each limit and period when its usage reaches an alert percentage. */
   onReached(limit: ReachedLimit): void
 }
 
-export function createUsageLedger({ sql, log, onReached }: UsageLedgerOptions): ClosableUsageLedger {
+export function createUsageLedger({ sql, limits, log, onReached }: UsageLedgerOptions): ClosableUsageLedger {
   const leases = new LeaseRenewer(sql)
   const writer = new UsageWriter({ sql, log, onReached })
   const orphaned = new OrphanedReservations(sql)
   const batcher = new ReservationBatcher({
     sql,
     leaseMs: LEASE_MS,
-    limits: new LimitCache(sql),
+    limits,
     onOrphaned: (ids) => orphaned.add(ids),
     usageWriter: writer,
   })

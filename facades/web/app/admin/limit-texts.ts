@@ -10,6 +10,8 @@ const subjectLabels = {
   room: 'app.admin.ofRoom',
   model: 'app.admin.ofModel',
   provider: 'app.admin.ofProvider',
+  'tool-server': 'app.admin.ofToolServer',
+  tool: 'app.admin.ofTool',
 } as const
 
 interface LimitSubject {

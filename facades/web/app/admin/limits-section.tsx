@@ -152,8 +152,10 @@ function Simulation({ limit }: { limit?: Limit }) {
   const simulate = async () => {
     const form = container.current?.closest('form')
     if (!form?.reportValidity()) return
+    const entry = readEntry(new FormData(form), limit)
+    if (entry.unit === 'calls') return setOutcome(t('app.admin.callsNotSimulated'))
     setOutcome(t('page.working'))
-    const response = api.limits.preview.query({ config: { limits: [readEntry(new FormData(form), limit)] } })
+    const response = api.limits.preview.query({ config: { limits: [entry] } })
     setOutcome(await response.then(describeSimulation, (error: unknown) => describeError(withServiceReason(error))))
   }
   return (

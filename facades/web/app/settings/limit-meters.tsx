@@ -68,6 +68,8 @@ const coverageLabels = {
   user: 'app.settings.limitOfPerson',
   app: 'app.settings.limitOfPerson',
   token: 'app.settings.limitOfPerson',
+  'tool-server': 'app.settings.limitOfToolServer',
+  tool: 'app.settings.limitOfTool',
 } as const
 
 /** Says who can use how much of what. */

@@ -22,7 +22,7 @@ const moneyDecimals: readonly (readonly [least: number, decimals: number | undef
 ]
 
 interface LimitUnit {
-  unit: 'requests' | 'tokens' | 'money'
+  unit: 'requests' | 'tokens' | 'money' | 'calls'
   currency: string | null
 }
 
@@ -32,9 +32,13 @@ export const formatLimitAmount = ({ unit, currency }: LimitUnit, amount: number)
 
 /** Writes an amount of a limit with its unit, such as «1,200 tokens». */
 export const describeLimitAmount = (limit: LimitUnit, count: number): string =>
-  limit.unit === 'money'
-    ? formatLimitAmount(limit, count)
-    : t(limit.unit === 'tokens' ? 'app.limit.tokens' : 'app.limit.requests', { count })
+  limit.unit === 'money' ? formatLimitAmount(limit, count) : t(unitLabels[limit.unit], { count })
+
+const unitLabels = {
+  requests: 'app.limit.requests',
+  tokens: 'app.limit.tokens',
+  calls: 'app.limit.calls',
+} as const
 
 const capLabels: Readonly<Record<string, string>> = {
   minute: 'app.limit.perMinute',

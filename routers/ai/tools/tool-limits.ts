@@ -1,0 +1,38 @@
+import type { RequestedLimit } from '../../../entities/ai/usage-reservation.sql.ts'
+import { formatAmount } from '../../ports/ai/amounts.ts'
+import { hasRoom, type SubjectId } from '../../ports/ai/usage-ledger.ts'
+import type { ChatContext } from '../chat-context.ts'
+import { listCallerSubjects } from '../reservation.ts'
+import { type CallableTool, getServerLabel } from './callable-tools.ts'
+
+/**
+ * Counts a call of a tool on all limits of such calls that apply. If one has no room, nothing is counted, and the reason
+ * is returned: which limit, what it counts, and until when.
+ */
+export async function countCall(ctx: ChatContext, tool: CallableTool): Promise<string | undefined> {
+  const { ai, process } = ctx.services
+  const exceeded = await ai.toolLimits.count(listToolSubjects(ctx, tool))
+  if (!exceeded) return undefined
+  const full = exceeded.limits.filter((limit) => limit.mode === 'enforce' && !hasRoom(limit))
+  const [longest] = full.toSorted((one, other) => other.resetsAt - one.resetsAt)
+  if (!longest) return 'A limit has no room for this call.'
+  process.metrics.countRefusal(longest.name)
+  return describeFullLimit(longest)
+}
+
+/** Subjects whose limits count a call. Functions of extensions have no tool server. */
+function listToolSubjects({ caller }: ChatContext, tool: CallableTool): SubjectId[] {
+  const server = getServerLabel(tool)
+  return [
+    ...listCallerSubjects(caller),
+    ...(server === '' ? [] : [['tool-server', server] as const]),
+    ['tool', tool.name],
+  ]
+}
+
+function describeFullLimit(limit: RequestedLimit): string {
+  const { name, cap, nextCap, used, period, resetsAt } = limit
+  const subject = `The limit '${name}' of calls of tools`
+  if (nextCap === 0) return `${subject} lets no call through: it is ${formatAmount(nextCap, limit)} a ${period}.`
+  return `${subject} has no room for another one: ${used} used of ${formatAmount(cap, limit)} a ${period}. It frees at ${new Date(resetsAt).toISOString()}.`
+}
