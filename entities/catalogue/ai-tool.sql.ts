@@ -32,14 +32,6 @@ export const listCallableTools = coalescedStatement<{ tool: CallableToolRow }>(
     where ${isCallable('t', 's')} order by t.name collate "C" limit 10000`,
 )
 
-/** Finds a callable tool, and reads the version of the limits for its call. Values: the name of the tool. */
-export const findCallableTool = coalescedStatement<{ tool: CallableToolRow; limitVersion: number }>(
-  'find-callable-tool',
-  `select ${callableTool('t', 's')} as tool, coalesce((select version from usage_limit_versions), 0) as "limitVersion"
-     from ai_tools t left join mcp_servers s on s.id = t.server_id
-    where t.name = $1 and ${isCallable('t', 's')}`,
-)
-
 /** Lists names of callable tools with their servers. Values: the groups of the caller, or null for all. */
 export const listNamesForGroups = statement<{ name: string; server: string | null }>(
   'list-tool-names-for-groups',
