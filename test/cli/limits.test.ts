@@ -69,7 +69,7 @@ describe('svc limits', () => {
     ['a cap that is more than numbers hold exactly', '--cap is too large.', ['--cap', '9000000001', '--unit', 'EUR']],
     [
       'a unit that nobody knows',
-      '--unit must be requests, tokens or a currency code such as EUR.',
+      '--unit must be requests, tokens, calls (of tools) or a currency code such as EUR.',
       ['--cap', '1', '--unit', 'cups'],
     ],
     [
@@ -260,7 +260,7 @@ describe('svc limits', () => {
         '--cap must be a number.',
         '--unpriced must not be empty.',
         expect.stringMatching(/^--for must be one of installation/),
-        '--unit must be requests, tokens or a currency code such as EUR.',
+        '--unit must be requests, tokens, calls (of tools) or a currency code such as EUR.',
         '--per must be one of minute, hour, day, week, month.',
         '--time-zone must be a time zone such as Europe/Berlin.',
       ],

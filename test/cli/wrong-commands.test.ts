@@ -171,7 +171,7 @@ test.for<[faults: string[], ...argv: string[]]>([
     [
       "Unknown option '--fro'. Did you mean '--for'?",
       '--cap is missing.',
-      '--unit must be requests, tokens or a currency',
+      '--unit must be requests, tokens, calls (of tools) or a currency',
       '--per must be one of',
       '--time-zone must be a time zone',
     ],

@@ -63,6 +63,7 @@ test('programs get pictures, links and structured content as they came, without 
   expect(result.content).toEqual(content)
   expect(result.structuredContent).toEqual(structuredContent)
   expect(JSON.stringify(result)).not.toContain('desk/secret')
+  await expect.poll(readUses).toHaveLength(1)
 })
 
 test('a call of a program leaves one record, and nothing of what was said', async () => {

@@ -98,7 +98,7 @@ export const mcpServers = defineResource({
     additionalConfig: secret(
       SERVER_CONFIG,
       config,
-      'Headers, arguments and other options of the server. Where people have their own accounts, headers that could be shared credentials are not sent. Nobody gets them back: stars stand for them.',
+      'Headers, arguments and other options of the server. Headers that could be shared credentials are not sent where people have their own accounts. Nobody gets them back: stars stand for them.',
     ),
     account: attribute(account, { write: true, default: 'shared', sensitive: true, only: 'admin' }),
     oauthClientId: attribute(clientId, { write: true, default: null, sensitive: true, only: 'admin' }),
