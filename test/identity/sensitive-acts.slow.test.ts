@@ -80,7 +80,7 @@ const changes: Record<string, Record<string, (n: number) => unknown>> = {
     timeouts: (n) => ({ connect: 1000 + n }),
     apiKey: (n) => `key-${n}`,
     additionalConfig: (n) => ({ headers: { 'x-key': `key-${n}` } }),
-    account: (n) => ['shared', 'person'][n % 2],
+    account: (n) => ['shared', 'none'][n % 2],
     oauthClientId: (n) => `client-${n}`,
     oauthClientSecret: (n) => `secret-${n}`,
     oauthScopes: (n) => [`scope-${n}`],
