@@ -221,6 +221,11 @@ describe('the gauge', () => {
       [message(1), counted(2, { tools: [{ id: 'a', name: 'a', server: '', state: 'done' }] })],
       250,
     ],
+    [
+      'an answer with tools by estimate after the last one without',
+      [message(1), counted(2), message(3), counted(4, { tools: [{ id: 'a', name: 'a', server: '', state: 'done' }] })],
+      3500,
+    ],
     ['a new summary by estimate', [message(1), message(2), message(3), counted(4), summary(5, 3)], 253.5],
     [
       'what was sent with an undone summary by estimate',

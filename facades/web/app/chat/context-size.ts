@@ -5,9 +5,9 @@ import { estimateTextTokens, sumTokens } from './token-estimate.ts'
 export const [SHOWN_SHARE, FULL_SHARE] = [0.6, 0.85]
 
 /**
- * Measures what the next question is sent with, in tokens: as its model counted it for the last answer, and what was
- * added since by estimate. All of it is estimated where that answer was sent with another summary, or used tools, whose
- * rounds are added up.
+ * Measures what the next question is sent with, in tokens: as its model counted it for the last answer without tools,
+ * whose rounds are added up, and what was added since by estimate. All of it is estimated where there is no such answer,
+ * or none since the summary.
  */
 export function measureContext(
   path: readonly PathMessage[],
@@ -26,8 +26,8 @@ export function measureContext(
   return instructionTokens + summaryTokens + sumTokens(messages, findFirstWithFiles(history, maxTokens))
 }
 
-function findCounted({ summary, messages }: ReturnType<typeof selectSent>): PathMessage | undefined {
-  const last = messages.findLast(({ role }) => role === 'assistant')
-  const isCurrent = last && last.number > (summary?.number ?? 0)
-  return isCurrent && last.answer.usage && last.answer.tools.length === 0 ? last : undefined
-}
+const findCounted = ({ summary, messages }: ReturnType<typeof selectSent>): PathMessage | undefined =>
+  messages.findLast(
+    ({ role, number, answer }) =>
+      role === 'assistant' && number > (summary?.number ?? 0) && answer.usage && answer.tools.length === 0,
+  )
