@@ -1,6 +1,6 @@
 import { lazy, Suspense, useEffect } from 'react'
 import { type LimitRefusal, SvcError } from '../../../client/index.ts'
-import { describeError, getRequestId, isRateLimited, isTooLong } from '../shared/api/error-text.ts'
+import { describeError, getRequestId, isRateLimited, isSentTooLong } from '../shared/api/error-text.ts'
 import type { ChatModel } from '../shared/models/models.ts'
 import { describeLimitAmount, formatTimestamp } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
@@ -26,7 +26,7 @@ interface AnswerFailureProps {
 export function AnswerFailure(props: AnswerFailureProps) {
   const { error, parent, model, models } = props
   const { tryAgain } = useChatActions()
-  if (isTooLong(error))
+  if (isSentTooLong(error))
     return (
       <Suspense>
         <OverflowNotice {...props} />

@@ -1,5 +1,5 @@
 import { type ReactNode, useMemo } from 'react'
-import { describeError, isTooLong } from '../shared/api/error-text.ts'
+import { describeError, isSentTooLong } from '../shared/api/error-text.ts'
 import { focusField } from '../shared/conversation/composer.tsx'
 import { formatShare } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
@@ -63,7 +63,7 @@ function FullnessMeter({ chat: { steps, turn, model, preparation } }: Pick<Conte
     [path, maxTokens, instructions],
   )
   const end = path.at(-1)?.number
-  if (!model || end === undefined || share < SHOWN_SHARE || isTooLong(turn?.error)) return null
+  if (!model || end === undefined || share < SHOWN_SHARE || isSentTooLong(turn?.error)) return null
   const isFull = share >= FULL_SHARE
   const canSummarise = isFull && planSummary(splitPath(path), maxTokens) !== undefined
   const fullText: ReactNode = canSummarise ? t('app.context.full') : t('app.summary.nothing')

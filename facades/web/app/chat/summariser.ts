@@ -1,4 +1,4 @@
-import { InputError, isTooLong } from '../shared/api/error-text.ts'
+import { InputError, isSentTooLong } from '../shared/api/error-text.ts'
 import { emptyAnswer } from '../shared/conversation/answer.ts'
 import { DEMO_MODEL, findMaxInput } from '../shared/models/models.ts'
 import { t } from '../shared/text/labels.ts'
@@ -66,7 +66,7 @@ async function writeSummary(
       summary = await summarisePart(task, { summary, part }, signal)
     } catch (error) {
       const tokens = estimateTokens(part)
-      if (!isTooLong(error) || tokens < MIN_PART_TOKENS) throw error
+      if (!isSentTooLong(error) || tokens < MIN_PART_TOKENS) throw error
       parts.unshift(...splitText(part, tokens / 2))
     }
   }

@@ -33,9 +33,13 @@ const isFailedImport = (error: unknown): boolean =>
 export const isNotFound = (error: unknown): boolean => error instanceof SvcError && error.code === 'not_found'
 
 /** Returns true if a model was asked to read more than it can, by the service's estimate or the provider's word. */
-export const isTooLong = (error: unknown): boolean =>
+const isTooLong = (error: unknown): boolean =>
   error instanceof SvcError &&
   (error.code === 'context_length_exceeded' || error.issues.some(({ reason }) => reason === 'too_long'))
+
+/** Returns true if what was sent is too long: for the model, or for one request to the service. */
+export const isSentTooLong = (error: unknown): boolean =>
+  isTooLong(error) || (error instanceof SvcError && error.code === 'too_large')
 
 /** Tells a rate limit, which passes by itself, from a failure. */
 export const isRateLimited = (error: unknown): boolean => error instanceof SvcError && error.status === 429
