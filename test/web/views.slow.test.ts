@@ -7,6 +7,7 @@ import { builtInLabels } from '../../routers/system/labels/index.ts'
 import { startApp } from '../kit/app.ts'
 import { APPS_ON, addApp } from '../kit/apps/ext-app.ts'
 import { addAccount, PASSWORD } from '../kit/browser.ts'
+import { buildQuery, makeVerifier, registerProgram } from '../kit/oauth/program.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { shareResource } from '../kit/share-resource.ts'
 import { showAdmin } from '../kit/web/admin.ts'
@@ -129,12 +130,16 @@ async function judgeBeforeSignIn({ page, judge, t, forgive }: Views, account: st
   await judge('the page that signs out')
 }
 
-async function judgeConsent({ page, judge }: Views, account: string) {
+async function judgeConsent({ page, judge, t }: Views, account: string) {
   const app = await addApp(svc, { name: `Portal ${account}`, needsKeys: false, abilities: ['ai', 'user'] })
   await page.goto(`/connect/${await app.connectRequest(account)}`)
   await page.locator('#connect [type=submit]').waitFor()
   await page.check('input[name=keys][value=given]')
   await judge('the page of consent')
+  const query = buildQuery({ clientId: await registerProgram(svc), verifier: makeVerifier() })
+  await page.goto(`/oauth/authorize?${query}`)
+  await page.getByRole('button', { name: t('page.authorize.allow') }).waitFor()
+  await judge('the consent to a program')
 }
 
 async function judgeChat({ page, judge, t }: Views) {
