@@ -148,6 +148,6 @@ describeWith('chromium')('the page of an invitation', () => {
     expect(complaints).toEqual([])
 
     await page.goto(`/invitation?lang=de_DE#${secret}`)
-    await page.getByText('Diese Einladung gilt nicht').waitFor()
+    await page.getByText('Diese Einladung funktioniert nicht').waitFor()
   })
 })

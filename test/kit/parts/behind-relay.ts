@@ -72,5 +72,6 @@ export function readProblem(call: Call, { status, text }: Answer): string | unde
   if (isJsonApi(call)) return body.errors[0].code
   if (call.path.startsWith('/trpc')) return body.error.data.problem
   if (call.path.startsWith('/v1/')) return body.error.code
+  if (call.path.startsWith('/mcp')) return body.error.data.code
   return body.success === false ? 'unavailable' : undefined
 }
