@@ -108,7 +108,7 @@ const runElsewhere: readonly (readonly [command: RegExp, reason: string])[] = [
   [/^npx @modelcontextprotocol\/inspector /, 'test/clients/gateway-programs.ts runs the newest one'],
   [/^claude /, 'test/clients/walk.ts types them with the newest Claude Code'],
   [/^npm run clients( -- gateway)?$/, 'it installs the newest programs of others, on which no test may depend'],
-  [/^npm run svc -- mcp access Library /, 'test/mcp/tool-groups.test.ts types it, with a tool server of this name'],
+  [/^npm run svc -- mcp access Library /, 'test/mcp/tool-groups.test.ts types it with a tool server of its own'],
   [/^npm run svc -- oauth check$/, 'test/cli/oauth.test.ts types it: without a way out it says so, and ends with 1'],
   [/^\.ci\/run$|^npx vitest |^TEST_POSTGRES=/, 'they run tests'],
 ]
