@@ -19,12 +19,16 @@ export function readToolCall({ method, params }: Message): ToolCall | undefined 
   const { name, arguments: input = {}, _meta, inputResponses, requestState } = params as Record<string, unknown>
   if (typeof name !== 'string' || !isMessage(input)) return undefined
   return {
-    name,
+    // An empty name is unknown, too.
+    name: name.length > MAX_NAME ? '' : name,
     arguments: input as Record<string, unknown>,
     canAsk: canAsk(_meta),
     ...(typeof requestState === 'string' && { answer: readAnswer(requestState, inputResponses) }),
   }
 }
+
+/** Longer than the name of any tool. */
+const MAX_NAME = 200
 
 /** Key of our question among those that a client must answer. */
 export const QUESTION = 'approval'

@@ -97,8 +97,10 @@ describe('the protocol', () => {
 
   test('an unknown tool is an error of the protocol, an unknown method has 404', async () => {
     for (const revision of revisions) {
-      const { error } = await callTool(svc, 'library_burn', { token, revision })
-      expect([revision, error]).toEqual([revision, { code: -32602, message: 'Unknown tool' }])
+      for (const name of ['library_burn', 'x'.repeat(201)]) {
+        const { error } = await callTool(svc, name, { token, revision })
+        expect([revision, error]).toEqual([revision, { code: -32602, message: 'Unknown tool' }])
+      }
     }
     expect(await sendRpc(svc, 'tools/destroy', { token })).toMatchObject({ status: 404, error: { code: -32601 } })
   })
