@@ -9,12 +9,6 @@ import { isEventStream, toResumedResponse } from './resumed-response.ts'
 /** Milliseconds that closing a session may take. */
 const CLOSING_MS = 2000
 
-export interface SessionLimits {
-  /** Time limit of the whole session, in milliseconds. */
-  total: number
-  signal: AbortSignal
-}
-
 export interface SessionSource {
   server: Pick<ToolServer, 'url' | 'transport' | 'protocolVersion'>
   headers: Record<string, string>
@@ -30,16 +24,15 @@ const STATELESS = '2026-07-28'
 
 /**
  * Opens a session for one use and closes it, so that the server keeps no data of one user for the next, and any replica
- * can do it. Rejects if the connection breaks, the time is up or the signal aborts; the server is then told to cancel
- * the call.
+ * can do it. Rejects if the connection breaks or the signal aborts; the server is then told to cancel the call.
  */
 export async function withSession<T>(
   source: SessionSource,
-  { total, signal }: SessionLimits,
+  signal: AbortSignal,
   use: (client: MCPClient, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const disconnected = new AbortController()
-  const sessionSignal = AbortSignal.any([signal, disconnected.signal, AbortSignal.timeout(total)])
+  const sessionSignal = AbortSignal.any([signal, disconnected.signal])
   const requests = new SessionRequests(source.fetch, source.server.transport)
   let client: MCPClient | undefined
   try {

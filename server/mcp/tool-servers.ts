@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { CallToolResult, ListToolsResult, MCPClient } from '@ai-sdk/mcp'
 import { LRUCache } from 'lru-cache'
+import { createTimeLimit } from '../../routers/core/timeout.ts'
 import { toObjectSchema } from '../../routers/ports/ai/json-schema.ts'
 import { isImpersonalHeader, type ServerConfig } from '../../routers/ports/ai/mcp-server-config.ts'
 import {
@@ -116,15 +117,18 @@ export class ConnectedToolServers implements ToolServers {
   #withStdioClient<T>(server: ToolServer, { total, signal, person }: CallLimits, use: Use<T>): Promise<T> {
     return this.#stdioServers.withServer(server.url, { person, signal }, async (program) => {
       const { withSession } = await import('./session.ts')
-      const limits = { total: Math.min(total, server.timeouts.read ?? total), signal }
-      return withSession({ server, headers: {}, fetch: rejectFetch, program }, limits, use)
+      using limit = createTimeLimit(Math.min(total, server.timeouts.read ?? total), signal)
+      return await withSession({ server, headers: {}, fetch: rejectFetch, program }, limit.signal, use)
     })
   }
 
   async #withHttpClient<T>(server: ToolServer, limits: CallLimits, use: Use<T>): Promise<T> {
     const headers = buildHeaders(this.#vault, server)
     const { withSession } = await import('./session.ts')
-    const account = server.account === 'person' ? await this.#accounts.open(server, limits) : undefined
+    // To renew the tokens of an account takes time, too.
+    using limit = createTimeLimit(limits.total, limits.signal)
+    const { signal } = limit
+    const account = server.account === 'person' ? await this.#accounts.open(server, { ...limits, signal }) : undefined
     const entry = this.#findOrCreateClient(server)
     entry.activeSessions++
     const onClosed = () => {
@@ -132,7 +136,7 @@ export class ConnectedToolServers implements ToolServers {
       if (this.#clients.peek(server.id) !== entry) this.#closeIfUnused(entry)
     }
     const fetch = account?.authorize(entry.http.fetch) ?? entry.http.fetch
-    return withSession({ server, headers, fetch, onClosed }, limits, use).catch((error: unknown) => {
+    return await withSession({ server, headers, fetch, onClosed }, signal, use).catch((error: unknown) => {
       throw account?.need ?? error
     })
   }

@@ -235,6 +235,18 @@ describe('an expired token', () => {
     expect(await ask(ada)).toBe('You are ada-again.')
   })
 
+  test('a refresh takes part of the time that the call may take', async () => {
+    const ada = await addPerson('ada-there')
+    await endAccessToken(ada)
+    const gate = Promise.withResolvers<void>()
+    server.refreshed = gate.promise
+    await svc.changeCatalogue(`update mcp_servers set timeouts = '{"read": 400}'`)
+    expect(await ask(ada)).toBe('The tool server failed: it did not answer in time.')
+    await svc.changeCatalogue(`update mcp_servers set timeouts = '{}'`)
+    gate.resolve()
+    await expect.poll(() => ask(ada)).toBe('You are ada-there.')
+  })
+
   test('an authorization server that is down ends no account', async () => {
     const ada = await addPerson('ada-there')
     await endAccessToken(ada)
