@@ -18,6 +18,7 @@ import { SERVER_CONFIG, SERVER_KEY, type Vault } from '../../routers/ports/vault
 import { runOutboundCall } from '../net/fault-scope.ts'
 import { createHttpClient, type HttpClient } from '../net/http-client.ts'
 import type { AccountTokens } from './account-tokens.ts'
+import { toKnownPart } from './content-part.ts'
 import { StdioServers } from './stdio-servers.ts'
 
 /** Default time limits, in milliseconds. */
@@ -215,7 +216,7 @@ function toServedResult(result: CallToolResult): ServedResult {
 function toContentPart({ _meta, icons: _, ...part }: ContentPart): ContentPart {
   const { resource } = part as { resource?: Record<string, unknown> }
   const { _meta: _more, ...inner } = resource ?? {}
-  return removeTagsDeep(resource ? { ...part, resource: inner } : part) as ContentPart
+  return toKnownPart(removeTagsDeep(resource ? { ...part, resource: inner } : part) as ContentPart)
 }
 
 /** Limits for one server. */

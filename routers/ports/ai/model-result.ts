@@ -5,14 +5,15 @@ export function toModelResult({ content, structuredContent = null }: ServedResul
   return content.length > 0 ? content.map(toText).join('\n') : structuredContent
 }
 
-/** Returns the text of a part, or a description of what models do not get. */
-function toText(part: ContentPart): string {
+/** Returns the text of a part, or a description of bytes, which models do not get. */
+export function toText(part: ContentPart): string {
   const { type, text, data, mimeType, uri, resource } = part as KnownMembers
   if (typeof text === 'string') return text
   if (typeof resource?.text === 'string') return resource.text
   if (typeof uri === 'string') return uri
   const content = typeof data === 'string' ? data : resource?.blob
-  const bytes = typeof content === 'string' ? Buffer.byteLength(content, 'base64') : 0
+  if (typeof content !== 'string') return JSON.stringify(part)
+  const bytes = Buffer.byteLength(content, 'base64')
   return `[${type} of type ${String(mimeType ?? resource?.mimeType ?? 'unknown').slice(0, 80)}, ${bytes} bytes, not shown]`
 }
 
