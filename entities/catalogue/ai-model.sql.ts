@@ -1,5 +1,6 @@
+import { isForGroups } from '../sql/groups.ts'
 import { coalescedStatement, statement } from '../sql/statement.ts'
-import { isForGroups, type Limits, type ModelParameters, type ModelSettings, type Pricing } from './ai-model.ts'
+import type { Limits, ModelParameters, ModelSettings, Pricing } from './ai-model.ts'
 import type { ProviderSettings } from './ai-provider.ts'
 import { type CallableToolRow, callableTool, isCallable } from './ai-tool.sql.ts'
 import { catalogueVersion } from './catalogue-version.sql.ts'

@@ -1,5 +1,6 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { availabilities, id, moment, timestamps } from '../sql/columns.ts'
+import { allowedToGroups } from '../sql/groups.ts'
 import { everyRowForAdmins, type SqlPredicate } from '../sql/scope.ts'
 import { AiModelDescription } from './ai-model-description.ts'
 import { AiProvider } from './ai-provider.ts'
@@ -124,13 +125,6 @@ export const visibleModels = everyRowForAdmins(
     and ${sql.exists('ai_providers', (p) => `${p}.id = ${model}.provider_id and ${p}.active and ${allowedToGroups(p, sql)}`)}
     and ${allowedToGroups(model, sql)} and ${allowedToUsage(model, sql)}`,
 )
-
-/** SQL: a model or provider is for everybody, or for a group of the caller. */
-export const allowedToGroups: SqlPredicate = (row, sql) => isForGroups(row, sql.param('groups'))
-
-/** The same for groups as a value, which is null for access to all. */
-export const isForGroups = (row: string, groups: string) =>
-  `(${groups} is null or ${row}.groups = '{}' or ${row}.groups && ${groups})`
 
 /** SQL: the caller's usage type may use the model. */
 export const allowedToUsage: SqlPredicate = (model, sql) =>

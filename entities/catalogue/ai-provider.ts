@@ -1,7 +1,8 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { id, timestamps } from '../sql/columns.ts'
+import { allowedToGroups } from '../sql/groups.ts'
 import { everyRowForAdmins } from '../sql/scope.ts'
-import { AiModel, allowedToGroups, allowedToUsage, type ModelParameters } from './ai-model.ts'
+import { AiModel, allowedToUsage, type ModelParameters } from './ai-model.ts'
 import { ProviderServer } from './provider-server.ts'
 
 export interface ProviderSettings {

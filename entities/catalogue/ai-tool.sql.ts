@@ -1,5 +1,5 @@
+import { isForGroups } from '../sql/groups.ts'
 import { coalescedStatement, statement } from '../sql/statement.ts'
-import { isForGroups } from './ai-model.ts'
 import type { ToolDefinition } from './ai-tool.ts'
 import { type CallableServerRow, callableServer } from './mcp-server.sql.ts'
 import { isAsApproved } from './tool-approval.sql.ts'

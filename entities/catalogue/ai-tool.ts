@@ -1,7 +1,8 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { id, timestamps } from '../sql/columns.ts'
+import { allowedToGroups } from '../sql/groups.ts'
 import { everyRowForAdmins } from '../sql/scope.ts'
-import { AiModel, allowedToGroups } from './ai-model.ts'
+import { AiModel } from './ai-model.ts'
 import { McpServer, visibleServers } from './mcp-server.ts'
 
 export const toolTypes = ['function', 'mcp'] as const

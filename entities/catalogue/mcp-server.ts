@@ -1,7 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { availabilities, id, timestamps } from '../sql/columns.ts'
+import { allowedToGroups } from '../sql/groups.ts'
 import { everyRowForAdmins } from '../sql/scope.ts'
-import { allowedToGroups } from './ai-model.ts'
 import { AiTool } from './ai-tool.ts'
 
 export const mcpTransports = ['sse', 'http', 'stdio'] as const
