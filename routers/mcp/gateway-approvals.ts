@@ -6,6 +6,7 @@ import { createFingerprint } from '../ai/approvals/page-questions.ts'
 import type { ChatContext } from '../ai/chat-context.ts'
 import type { CallableTool } from '../ai/tools/callable-tools.ts'
 import { requireCredential } from '../core/context.ts'
+import { openSealed } from '../core/sealed.ts'
 import { TOOL_REQUEST_STATE } from '../ports/vault.ts'
 
 /** What the person answered in their program, which sent it on. */
@@ -81,7 +82,7 @@ export class GatewayApprovals {
 
   /** Claims an answer for its call. Returns false for one to another call or program, and for a used or late one. */
   async #redeem({ state, choice }: ToolAnswer, fingerprint: string): Promise<boolean> {
-    const opened = this.#openState(state)
+    const opened = openSealed(this.#ctx.services.vault, state, TOOL_REQUEST_STATE, questionState)
     const isOfCall =
       opened?.person === this.#person &&
       opened.credential === this.#credential &&
@@ -89,14 +90,6 @@ export class GatewayApprovals {
       opened.until > Date.now()
     if (!isOfCall || choice === undefined) return false
     return this.#ctx.services.stores.kv.setIfAbsent(`mcp-answer:${opened.id}`, '1', STATE_MS)
-  }
-
-  #openState(state: string): QuestionState | undefined {
-    try {
-      return questionState.parse(JSON.parse(this.#ctx.services.vault.open(state, TOOL_REQUEST_STATE)))
-    } catch {
-      return undefined
-    }
   }
 
   #askInPlace(call: ApprovableCall, fingerprint: string): string {

@@ -16,6 +16,7 @@ import type { Context } from '../core/context.ts'
 import { consumeRateLimit } from '../core/load/rate-limit.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
+import { openSealed } from '../core/sealed.ts'
 import { lockActiveSession } from '../identity/end-sessions.ts'
 import type { BrowserSession } from '../ports/session.ts'
 import { OAUTH_REQUEST } from '../ports/vault.ts'
@@ -163,20 +164,12 @@ const sealedRequest = z.strictObject({
 async function takeRequest(ctx: ConsentContext, sealed: string): Promise<AuthorizationRequest | Redirect> {
   const { services, caller, browser } = ctx
   assertMayConsent(ctx)
-  const opened = openRequest(ctx, sealed)
+  const opened = openSealed(services.vault, sealed, OAUTH_REQUEST, sealedRequest)
   const isOwn = opened?.user === caller.person.id && opened.session === browser.session?.handle
   if (!opened || !isOwn || Date.now() > opened.at + ANSWER_MS) throw createOutdated()
   if (!(await services.stores.kv.setIfAbsent(`oauth:answered:${opened.id}`, '1', ANSWER_MS))) throw createOutdated()
   const found = await readAuthorizationRequest(ctx, opened.query)
   return 'request' in found ? found.request : found
-}
-
-function openRequest({ services }: Context, sealed: string) {
-  try {
-    return sealedRequest.parse(JSON.parse(services.vault.open(sealed, OAUTH_REQUEST)))
-  } catch {
-    return undefined
-  }
 }
 
 const createOutdated = () => refuseOnPage('This request is no longer valid. Start again from the program.')

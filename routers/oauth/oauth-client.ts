@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { findClient, type StoredClient } from '../../entities/oauth/oauth-client.sql.ts'
 import type { ClientDocument, ClientKind } from '../../entities/oauth/oauth-client.ts'
 import type { Context } from '../core/context.ts'
+import { openSealed } from '../core/sealed.ts'
 import { OAUTH_CLIENT } from '../ports/vault.ts'
 import { type FetchedDocument, readDocument } from './client-document.ts'
 import { isOpenToClient, refuseOnPage } from './oauth-errors.ts'
@@ -36,13 +37,10 @@ export const writeDynamicId = ({ services }: Context, { name, redirectUris, regi
 function readDynamicId({ services }: Context, clientId: string): Registration | undefined {
   const sealed = clientId.slice(DYNAMIC.length)
   if (!isCanonical(sealed)) return undefined
-  try {
-    const opened = JSON.parse(services.vault.open(sealed, OAUTH_CLIENT))
-    const [name, redirectUris, registeredAt] = registration.parse(opened)
-    return { name, redirectUris, registeredAt }
-  } catch {
-    return undefined
-  }
+  const opened = openSealed(services.vault, sealed, OAUTH_CLIENT, registration)
+  if (!opened) return undefined
+  const [name, redirectUris, registeredAt] = opened
+  return { name, redirectUris, registeredAt }
 }
 
 /** Several texts decode to the same bytes; only one of them is an id, or a blocked program could use another. */

@@ -6,6 +6,8 @@ export const SERVER_CONFIG = 'mcp_servers.additional_config'
 export const SERVER_CLIENT_SECRET = 'mcp_servers.oauth_client_secret'
 export const CONNECTION_CLIENT = 'mcp_connections.client'
 export const CONNECTION_TOKENS = 'mcp_connections.tokens'
+/** Purpose of the requests of people who are at the authorization server of a tool server. */
+export const TOOL_ACCOUNT = 'pending tool account'
 export const FILE_KEY = 'files.key'
 export const AUDIT_ANCHOR = 'audit_heads.hash'
 export const AUDIT_REMOVAL = 'audit_heads.removed_hash'

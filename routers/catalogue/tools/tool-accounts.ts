@@ -11,9 +11,11 @@ import { runInTransaction } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { consumeRateLimit } from '../../core/load/rate-limit.ts'
 import { Problem } from '../../core/problems.ts'
+import { openSealed } from '../../core/sealed.ts'
 import { about, anyone, host, router, sessionUser } from '../../core/trpc.ts'
-import { type PendingAccount, ToolAccountError } from '../../ports/ai/tool-accounts.ts'
+import { ToolAccountError } from '../../ports/ai/tool-accounts.ts'
 import type { BrowserSession } from '../../ports/session.ts'
+import { TOOL_ACCOUNT } from '../../ports/vault.ts'
 import { revokeLater } from './end-connections.ts'
 
 /** Milliseconds in which a person must come back from the authorization server. */
@@ -21,7 +23,6 @@ const PENDING_MS = 15 * 60_000
 /** Attempts to connect of one person in a minute, as each may register a client at a foreign server. */
 const ATTEMPTS_PER_MINUTE = 10
 
-const PENDING = 'pending tool account'
 const keyOf = (state: string) => `tool-account:${state}`
 
 /** Number of characters of a text, sealed or not; beyond any that a server of accounts can make us store. */
@@ -41,13 +42,20 @@ const MAX_ID = 2_147_483_647
 
 const serverInput = z.strictObject({ server: z.int().positive().max(MAX_ID).describe('The id of the tool server.') })
 
-interface Pending extends PendingAccount {
-  server: number
-  label: string
-  person: number
+const pendingRequest = z.object({
+  state: z.string(),
+  verifier: z.string(),
+  url: z.string(),
+  issuer: z.string(),
+  scopes: z.array(z.string()).readonly(),
+  client: z.string(),
+  server: z.number(),
+  label: z.string(),
+  person: z.number(),
   /** The session in which it began, and in which alone it can end. */
-  session: string
-}
+  session: z.string(),
+})
+type PendingRequest = z.output<typeof pendingRequest>
 
 type AccountContext = Context & { caller: { person: { id: number } }; browser: BrowserSession }
 
@@ -112,8 +120,14 @@ async function beginConnection(ctx: AccountContext, serverId: number) {
   const { url, pending } = await accounts
     .begin(server, earlier?.client, ctx.signal())
     .catch((error: unknown) => throwProblem(ctx, server, error))
-  const stored: Pending = { ...pending, server: server.id, label: server.label, person, session: getSession(ctx) }
-  await stores.kv.set(keyOf(pending.state), vault.seal(JSON.stringify(stored), PENDING), PENDING_MS)
+  const stored: PendingRequest = {
+    ...pending,
+    server: server.id,
+    label: server.label,
+    person,
+    session: getSession(ctx),
+  }
+  await stores.kv.set(keyOf(pending.state), vault.seal(JSON.stringify(stored), TOOL_ACCOUNT), PENDING_MS)
   return { redirectUri: url }
 }
 
@@ -141,14 +155,14 @@ async function finishConnection(ctx: AccountContext, query: string) {
 }
 
 /** Takes the request that began in this session; each can be taken once, by its own person. */
-async function takePending(ctx: AccountContext, state: string): Promise<Pending> {
+async function takePending(ctx: AccountContext, state: string): Promise<PendingRequest> {
   const { stores, vault } = ctx.services
   const refuse = () => new Problem('connect_request_invalid')
   if (!/^[\w-]{20,100}$/.test(state)) throw refuse()
   const sealed = await stores.kv.get(keyOf(state))
   if (sealed === undefined || sealed === USED) throw refuse()
-  const pending = JSON.parse(vault.open(sealed, PENDING)) as Pending
-  if (pending.person !== ctx.caller.person.id || pending.session !== getSession(ctx)) throw refuse()
+  const pending = openSealed(vault, sealed, TOOL_ACCOUNT, pendingRequest)
+  if (pending?.person !== ctx.caller.person.id || pending.session !== getSession(ctx)) throw refuse()
   if (!(await stores.kv.replaceIfUnchanged(keyOf(state), sealed, USED, PENDING_MS))) throw refuse()
   return pending
 }

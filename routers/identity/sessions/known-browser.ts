@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import type { Context } from '../../core/context.ts'
+import { openSealed } from '../../core/sealed.ts'
 import { DAY_MS } from '../../ports/days.ts'
 import type { BrowserSession } from '../../ports/session.ts'
 
@@ -36,13 +37,10 @@ export function rememberBrowser(ctx: BrowserContext, account: string): void {
 
 function readKnownBrowser({ browser, services }: BrowserContext): KnownBrowser | undefined {
   if (browser.knownAccounts === undefined) return undefined
-  try {
-    const { id, accounts } = knownBrowser.parse(JSON.parse(services.vault.open(browser.knownAccounts, PURPOSE)))
-    const current = Object.entries(accounts).filter(([, until]) => until > Date.now())
-    return { id, accounts: Object.fromEntries(current) }
-  } catch {
-    return undefined
-  }
+  const opened = openSealed(services.vault, browser.knownAccounts, PURPOSE, knownBrowser)
+  if (!opened) return undefined
+  const current = Object.entries(opened.accounts).filter(([, until]) => until > Date.now())
+  return { id: opened.id, accounts: Object.fromEntries(current) }
 }
 
 /** Shortens the hash to about 128 bits to keep the cookie small. */

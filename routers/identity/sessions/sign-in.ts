@@ -3,6 +3,7 @@ import type { LoginMethod } from '../../../entities/identity/session.ts'
 import { findKnownUser, type KnownUser } from '../../../entities/identity/user.sql.ts'
 import type { Context } from '../../core/context.ts'
 import { type ErrorCode, Problem } from '../../core/problems.ts'
+import { openSealed } from '../../core/sealed.ts'
 import { about, anyone, browserProcedure, router } from '../../core/trpc.ts'
 import {
   type AuthorizationState,
@@ -62,11 +63,7 @@ function readPendingLogin({
   services,
 }: BrowserContext): (AuthorizationState & { next?: string | undefined }) | undefined {
   if (!browser.loginState) return undefined
-  try {
-    return pendingLogin.parse(JSON.parse(services.vault.open(browser.loginState, PENDING_LOGIN)))
-  } catch {
-    return undefined
-  }
+  return openSealed(services.vault, browser.loginState, PENDING_LOGIN, pendingLogin)
 }
 
 /**
