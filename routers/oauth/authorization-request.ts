@@ -1,9 +1,10 @@
 import type { Ability } from '../../entities/identity/access-token.ts'
 import type { Context } from '../core/context.ts'
+import { removeSlash } from '../ports/web-address.ts'
 import { findRequestingClient, type KnownClient, MAX_CLIENT_ID } from './oauth-client.ts'
 import { assertOAuthOn, type OAuthError, refuseOnPage } from './oauth-errors.ts'
 import { addParameters, describeRedirect, isSameRedirect } from './redirect-address.ts'
-import { isResource, removeSlash } from './resource-address.ts'
+import { isResource } from './resource-address.ts'
 
 const MAX_PARAMETERS = 8192
 const MAX_STATE = 2000

@@ -12,10 +12,12 @@ import type { ChangeTransaction } from '../core/change-recorder.ts'
 import { withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { runForOneRow, runStatement } from '../core/run-statement.ts'
+import { isSameSecret } from '../ports/constant-time.ts'
+import { removeSlash } from '../ports/web-address.ts'
 import { endGrant, logEnd } from './grants.ts'
 import { refuse } from './oauth-errors.ts'
-import { isEqual, makePair } from './program-tokens.ts'
-import { assertWithinResources, removeSlash } from './resource-address.ts'
+import { makePair } from './program-tokens.ts'
+import { assertWithinResources } from './resource-address.ts'
 import { findEnd, type IssuedTokens, type TokenRequest, toIssued } from './token-request.ts'
 
 const MAX_TOKEN_NAME = 16
@@ -35,7 +37,7 @@ export async function exchangeCode(ctx: Context, clientId: string, request: Toke
     }
     if (Date.now() >= issued.expiresAt) return 'This code has expired.'
     if (redirectUri !== issued.redirectUri) return 'The redirect_uri is not the one for which the code was given.'
-    if (!isEqual(hash('sha256', codeVerifier, 'base64url'), issued.challenge)) return 'The code_verifier is wrong.'
+    if (!isSameSecret(hash('sha256', codeVerifier, 'base64url'), issued.challenge)) return 'The code_verifier is wrong.'
     return createGrantFor(ctx, { em, changes }, issued, request)
   })
   if (typeof outcome === 'string') throw refuse('invalid_grant', outcome)

@@ -1,7 +1,7 @@
-import { hash, timingSafeEqual } from 'node:crypto'
 import { hashSecret, writeToken } from '../../entities/identity/token-format.ts'
 import { computeChecksum } from '../../entities/identity/token-reference.ts'
 import type { Context } from '../core/context.ts'
+import { isSameSecret } from '../ports/constant-time.ts'
 import { OAUTH_TOKEN } from '../ports/vault.ts'
 
 /** What the secrets of a grant are made of, besides the application key. */
@@ -35,7 +35,7 @@ function toSecret(code: Buffer): string {
  * Derives the secrets of a generation under the application key, and then under each previous one. So a repeated refresh
  * gets the same answer, although only hashes are stored.
  */
-export function deriveSecrets({ services }: Context, { id, salt }: TokenSource, generation: number): Secrets[] {
+function deriveSecrets({ services }: Context, { id, salt }: TokenSource, generation: number): Secrets[] {
   const derive = (kind: string) =>
     services.vault.computeMacs([id, salt, generation, kind].join(' '), OAUTH_TOKEN).map(toSecret)
   const refresh = derive('refresh')
@@ -50,11 +50,7 @@ export interface TokenPair {
   hash: string
 }
 
-export const writePair = (
-  { id, tokenId }: TokenSource,
-  generation: number,
-  { access, refresh }: Secrets,
-): TokenPair => ({
+const writePair = ({ id, tokenId }: TokenSource, generation: number, { access, refresh }: Secrets): TokenPair => ({
   accessToken: writeToken({ id: tokenId, secret: access }),
   refreshToken: `svc_refresh_${id}_${generation}_${refresh}${computeChecksum(refresh)}`,
   hash: hashSecret(access),
@@ -90,10 +86,4 @@ export function readRefreshToken(text: string): RefreshClaim | undefined {
 
 /** Returns true if the secret was made here, under the current application key or a previous one. */
 export const isGenuine = (ctx: Context, source: TokenSource, { generation, secret }: RefreshClaim): boolean =>
-  deriveSecrets(ctx, source, generation).some(({ refresh }) => isEqual(refresh, secret))
-
-/** Compares in constant time. */
-export function isEqual(one: string, other: string): boolean {
-  const digest = (text: string) => hash('sha256', text, 'buffer')
-  return timingSafeEqual(digest(one), digest(other))
-}
+  deriveSecrets(ctx, source, generation).some(({ refresh }) => isSameSecret(refresh, secret))

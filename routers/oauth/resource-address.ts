@@ -1,11 +1,9 @@
 import type { Context } from '../core/context.ts'
+import { removeSlash } from '../ports/web-address.ts'
 import { refuse } from './oauth-errors.ts'
 
 const GATEWAY = '/mcp'
 const serverPath = /^\/mcp\/[\w-]{1,120}$/
-
-/** URLs of an origin alone are sent with a slash by some programs, and without by others. */
-export const removeSlash = (address: string) => address.replace(/\/$/, '')
 
 /** Returns true if tokens can be asked for at this address: the whole service, all tool servers, or one of them. */
 export function isResource({ services }: Pick<Context, 'services'>, address: string): boolean {

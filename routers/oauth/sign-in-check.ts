@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Context } from '../core/context.ts'
 import type { Settings } from '../core/settings.ts'
+import { isLoopbackHost } from '../ports/web-address.ts'
 import { parseDocument } from './client-document.ts'
 import { knownDocuments } from './document-access.ts'
 import { isOpenTo } from './oauth-errors.ts'
@@ -53,11 +54,12 @@ async function findProblem(ctx: Context, address: string): Promise<string | null
 
 function listObstacles({ oauth, allowUserTokenCreation, allowExternalCommunication, baseUrl }: Settings): string[] {
   const { protocol, hostname } = new URL(baseUrl)
-  const isLocal = /^(localhost|127\.|\[::1\])/.test(hostname)
   return [
     !allowExternalCommunication && 'ALLOW_EXTERNAL_COMMUNICATION is off, so programs cannot use the service at all.',
     allowExternalCommunication && oauth.clients === 'off' && 'OAUTH_CLIENTS is off, so no program can be signed in.',
     !allowUserTokenCreation && 'ALLOW_USER_TOKEN_CREATION is off, so nobody can give a program access.',
-    protocol !== 'https:' && !isLocal && 'BASE_URL is not https, which programs on other computers refuse.',
+    protocol !== 'https:' &&
+      !isLoopbackHost(hostname) &&
+      'BASE_URL is not https, which programs on other computers refuse.',
   ].filter((sentence) => sentence !== false)
 }

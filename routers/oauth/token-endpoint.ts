@@ -4,12 +4,13 @@ import { findGrantOfToken, lockGrant } from '../../entities/oauth/oauth-grant.sq
 import { withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { runStatement } from '../core/run-statement.ts'
+import { isSameSecret } from '../ports/constant-time.ts'
 import { assertWithinRate } from './client-rate.ts'
 import { exchangeCode } from './exchange-code.ts'
 import { endGrant, logEnd } from './grants.ts'
 import { findTokenClient } from './oauth-client.ts'
 import { assertOAuthOn, refuse } from './oauth-errors.ts'
-import { isEqual, isGenuine, readRefreshToken } from './program-tokens.ts'
+import { isGenuine, readRefreshToken } from './program-tokens.ts'
 import { refreshGrant } from './refresh-grant.ts'
 import { clientCredentials, type IssuedTokens, type TokenRequest, value } from './token-request.ts'
 
@@ -33,7 +34,7 @@ async function authenticateClient(
   await assertWithinRate(ctx)
   const client = await findTokenClient(ctx, clientId)
   const secretHash = client?.stored?.secretHash
-  const isAuthentic = !secretHash || isEqual(hashSecret(clientSecret ?? ''), secretHash)
+  const isAuthentic = !secretHash || isSameSecret(hashSecret(clientSecret ?? ''), secretHash)
   if (!client || !isAuthentic) throw refuse('invalid_client', 'This client is not known here, or its secret is wrong.')
   return client.storedId
 }
@@ -49,7 +50,9 @@ export async function revoke(ctx: Context, request: Revocation): Promise<void> {
     const [grant] = await runStatement(em, lockGrant, [grantId])
     if (!grant || grant.clientId !== clientId) return
     const hashes = [grant.hash, ...(grant.previous ?? []).map(({ hash }) => hash)]
-    const isOwn = refresh ? isGenuine(ctx, grant, refresh) : hashes.some((hash) => isEqual(hash, access?.hash ?? ''))
+    const isOwn = refresh
+      ? isGenuine(ctx, grant, refresh)
+      : hashes.some((hash) => isSameSecret(hash, access?.hash ?? ''))
     if (!isOwn) return
     await endGrant({ em, changes }, grant.id, null)
     logEnd(ctx, grant.id, grant.userId)

@@ -1,6 +1,6 @@
-import { timingSafeEqual } from 'node:crypto'
 import type { LoginMethod, Registrant } from '../../entities/identity/session.ts'
 import type { KnownUser } from '../../entities/identity/user.sql.ts'
+import { isSameSecret } from './constant-time.ts'
 import type { Locale } from './locales.ts'
 import type { Identity } from './login.ts'
 
@@ -55,7 +55,4 @@ export interface BrowserSession {
 }
 
 /** Compares CSRF tokens in constant time. */
-export function hasCsrfToken({ csrfToken }: SessionRecord, token: string): boolean {
-  const [given, expected] = [Buffer.from(token), Buffer.from(csrfToken)]
-  return given.length === expected.length && timingSafeEqual(given, expected)
-}
+export const hasCsrfToken = ({ csrfToken }: SessionRecord, token: string): boolean => isSameSecret(token, csrfToken)

@@ -1,9 +1,13 @@
 import { z } from 'zod'
 
-const loopback = /^(localhost|127\.0\.0\.1|\[::1\])$/
+/** Returns true if a host, as `URL` has it, is this machine. */
+export const isLoopbackHost = (hostname: string): boolean => /^(localhost|127\.0\.0\.1|\[::1\])$/.test(hostname)
 
 /** Normalizes an address; returns other texts unchanged. */
 export const normalizeAddress = (text: string): string => URL.parse(text)?.href ?? text
+
+/** Removes the slash at the end: programs send an origin alone with it, or without. */
+export const removeSlash = (address: string): string => address.replace(/\/$/, '')
 
 /** An address that a person enters. It has no credentials, because all who may read it would see them. */
 export const webAddress = z
@@ -19,7 +23,7 @@ export const secureAddress = z
   .regex(/^[\x21-\x7e]+$/)
   .refine((text) => {
     const { protocol, hostname = '' } = URL.parse(text) ?? {}
-    return protocol === 'https:' || loopback.test(hostname)
+    return protocol === 'https:' || isLoopbackHost(hostname)
   }, 'must begin with https://, or lead to this machine')
   .refine((text) => !hasCredentials(text), 'must have no name and no password')
   .refine((text) => !text.includes('*'), 'must have no *')

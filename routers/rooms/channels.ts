@@ -1,5 +1,6 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { z } from 'zod'
+import { isSameSecret } from '../ports/constant-time.ts'
 import type { RoomDirectory } from '../ports/room-directory.ts'
 import { resourceId } from '../resource/ids.ts'
 
@@ -94,9 +95,7 @@ export function readGrant(
   context: SigningContext,
   { auth, channel_data: channelData }: SignedGrant,
 ): Grant | undefined {
-  const [received, expected] = [auth, `${context.key}:${sign(context, channelData)}`].map((it) => Buffer.from(it))
-  if (!received || !expected || received.length !== expected.length || !timingSafeEqual(received, expected))
-    return undefined
+  if (!isSameSecret(auth, `${context.key}:${sign(context, channelData)}`)) return undefined
   return grantSchema.safeParse(JSON.parse(channelData)).data
 }
 

@@ -1,4 +1,3 @@
-import { timingSafeEqual } from 'node:crypto'
 import {
   findCredentialApps,
   findTokenOwners,
@@ -15,6 +14,7 @@ import { Problem } from '../../routers/core/problems.ts'
 import type { Settings } from '../../routers/core/settings.ts'
 import { isOpenToClient } from '../../routers/oauth/oauth-errors.ts'
 import { allowsPath } from '../../routers/oauth/resource-address.ts'
+import { isSameSecret } from '../../routers/ports/constant-time.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import { BatchWriter } from '../stores/batch-writer.ts'
 
@@ -50,7 +50,7 @@ export function createAuthenticator(sql: Sql, settings: Settings, log: Log): Aut
 
   async function authenticateApp({ id, hash }: TokenClaim): Promise<Authenticated> {
     const [owner] = await sql(findCredentialApps, [[id]])
-    if (!owner || !isEqualHash(hash, owner.hash)) throw new Problem('invalid_token')
+    if (!owner || !isSameSecret(hash, owner.hash)) throw new Problem('invalid_token')
     credentials.add(id)
     const { appId, name, createdAt, updatedAt } = owner
     return {
@@ -85,9 +85,9 @@ function toUserCaller(owner: DeepReadonly<TokenOwner>): Caller {
 
 /** Returns true if the token has this secret now, or had it earlier and the earlier one has not ended. */
 function isSecretOf({ hash: current, earlierSecrets }: DeepReadonly<TokenOwner>, hash: string): boolean {
-  if (isEqualHash(hash, current)) return true
+  if (isSameSecret(hash, current)) return true
   return (earlierSecrets ?? []).some(
-    (earlier) => isEqualHash(hash, earlier.hash) && Date.now() < Date.parse(earlier.endsAt),
+    (earlier) => isSameSecret(hash, earlier.hash) && Date.now() < Date.parse(earlier.endsAt),
   )
 }
 
@@ -96,9 +96,6 @@ const isOpenToProgram = (owner: DeepReadonly<TokenOwner>, settings: Settings, pa
   owner.clientKind !== null &&
   isOpenToClient(owner.clientKind, owner.clientHost, settings) &&
   allowsPath(owner.resources ?? [], settings.baseUrl, path)
-
-/** Compares hashes in constant time, so that timing does not reveal where they differ. */
-const isEqualHash = (one: string, other: string) => timingSafeEqual(Buffer.from(one), Buffer.from(other))
 
 function readClaim(authorization: string | undefined): TokenClaim {
   if (authorization === undefined) throw new Problem('signed_out')

@@ -1,4 +1,5 @@
 import { ToolAccountError } from '../../routers/ports/ai/tool-accounts.ts'
+import { isLoopbackHost } from '../../routers/ports/web-address.ts'
 import { createHttpClient, type HttpClient, type OutboundRequest } from '../net/http-client.ts'
 import { OutboundError, PublicNetwork } from '../net/public-network.ts'
 import type { TextResponse } from '../net/response-handler.ts'
@@ -17,8 +18,6 @@ interface AccountRequest extends Partial<OutboundRequest> {
   step: string
   trusted: TrustedOrigins
 }
-
-const loopback = /^(localhost|127\.0\.0\.1|\[::1\])$/
 
 /**
  * Requests to the addresses that tool servers name. An address outside of the trusted origins must be encrypted and
@@ -77,7 +76,7 @@ export class AccountNetwork {
   }
 
   #isTrusted({ origin, hostname }: URL, trusted: TrustedOrigins): boolean {
-    return trusted.includes(origin) || (this.#isDevelopment && loopback.test(hostname))
+    return trusted.includes(origin) || (this.#isDevelopment && isLoopbackHost(hostname))
   }
 }
 

@@ -1,14 +1,7 @@
-import {
-  createCipheriv,
-  createDecipheriv,
-  createHash,
-  createHmac,
-  hash,
-  randomBytes,
-  timingSafeEqual,
-} from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, createHmac, hash, randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import type { ConnectRequests } from '../../routers/ports/connect-requests.ts'
+import { isSameSecret } from '../../routers/ports/constant-time.ts'
 import { resourceId } from '../../routers/resource/ids.ts'
 
 const contents = z.strictObject({
@@ -57,7 +50,7 @@ export function createConnectRequests(appKey: string, drawIv = () => randomBytes
       const expiresAt = new Date(claims.__validUntil * 1000)
       if (expiresAt.getTime() <= Date.now()) return undefined
       const { appId, version, extAppUserId } = claims
-      const isFor = (publicKey: string) => isEqual(__validator, hashContents(claims, publicKey))
+      const isFor = (publicKey: string) => isSameSecret(__validator, hashContents(claims, publicKey))
       return { appId, version, extAppUserId, expiresAt, hash: hash('sha256', Buffer.concat(parts), 'base64url'), isFor }
     },
   }
@@ -94,8 +87,3 @@ const toEscapedJson = (value: object) =>
   JSON.stringify(value)
     .replaceAll('/', '\\/')
     .replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
-
-function isEqual(one: string, other: string): boolean {
-  const [a, b] = [Buffer.from(one), Buffer.from(other)]
-  return a.length === b.length && timingSafeEqual(a, b)
-}
