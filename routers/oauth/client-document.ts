@@ -6,6 +6,7 @@ import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { HostOutage } from '../ports/client-documents.ts'
 import { DAY_MS } from '../ports/days.ts'
+import { tryParseJson } from '../ports/json.ts'
 import { toClientName } from './client-name.ts'
 import { refuseOnPage } from './oauth-errors.ts'
 import { isAcceptableRedirect } from './redirect-address.ts'
@@ -114,16 +115,8 @@ async function fetchDocument(ctx: Context, clientId: string): Promise<FetchedDoc
 
 /** Reads the text of a document; throws if it is not one of this client. */
 export function parseDocument(text: string, clientId: string): ClientDocument {
-  const parsed = documentSchema.safeParse(parseJson(text)).data
+  const parsed = documentSchema.safeParse(tryParseJson(text)).data
   if (!parsed || parsed.client_id !== clientId || ![parsed.token_endpoint_auth_method].flat().includes('none'))
     throw refuseOnPage(`The document of this program at ${new URL(clientId).host} is not valid.`)
   return { name: toClientName(parsed.client_name) || new URL(clientId).host, redirectUris: parsed.redirect_uris }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -1,7 +1,7 @@
 import type { LanguageModelV4FinishReason, LanguageModelV4Usage } from '@ai-sdk/provider'
 import type { AnswerLogprob } from '../../routers/ports/ai/models.ts'
-import { tryParseJson } from '../../routers/ports/ai/tool-calls.ts'
 import type { ReportedTokens } from '../../routers/ports/ai/usage-meter.ts'
+import { tryParseJson } from '../../routers/ports/json.ts'
 import type { StreamProgress } from './event-stream.ts'
 import { unifyReason } from './finish-reason.ts'
 import { LogprobReader } from './logprobs.ts'

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import { createParser } from 'eventsource-parser'
-import { tryParseJson } from '../../routers/ports/ai/tool-calls.ts'
+import { tryParseJson } from '../../routers/ports/json.ts'
 import type { EndDetector } from '../net/response-handler.ts'
 import { toMissingStreamError, toUnparsableError } from './provider-errors.ts'
 

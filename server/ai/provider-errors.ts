@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { APICallError, TypeValidationError } from '@ai-sdk/provider'
 import type { ProviderReason } from '../../routers/ports/ai/models.ts'
-import { tryParseJson } from '../../routers/ports/ai/tool-calls.ts'
+import { tryParseJson } from '../../routers/ports/json.ts'
 import type { Phase } from '../net/response-handler.ts'
 
 /**

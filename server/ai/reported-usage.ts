@@ -1,8 +1,8 @@
 import type { LanguageModelV4ToolResult, LanguageModelV4Usage } from '@ai-sdk/provider'
 import { MAX_PAGE_TOKENS } from '../../routers/ports/ai/adapters.ts'
 import { estimatePageTokens, estimateTokens } from '../../routers/ports/ai/token-estimate.ts'
-import { tryParseJson } from '../../routers/ports/ai/tool-calls.ts'
 import type { ReportedTokens, UsageMeter } from '../../routers/ports/ai/usage-meter.ts'
+import { tryParseJson } from '../../routers/ports/json.ts'
 
 /** Reads the token counts in an event of a provider's stream; undefined if it has none. */
 export type UsageReader = (event: unknown) => ReportedTokens | undefined

@@ -1,6 +1,7 @@
 import type { LanguageModelV4Message, SharedV4ProviderMetadata, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import { signatureMembers, writeSignature } from '../../routers/ports/ai/signatures.ts'
-import { INVALID_ARGUMENTS, parseArguments, tryParseJson } from '../../routers/ports/ai/tool-calls.ts'
+import { INVALID_ARGUMENTS, parseArguments } from '../../routers/ports/ai/tool-calls.ts'
+import { tryParseJson } from '../../routers/ports/json.ts'
 import type { OutboundRequest } from '../net/http-client.ts'
 
 type MessagePart = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number]

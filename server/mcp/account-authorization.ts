@@ -11,7 +11,7 @@ import {
   ToolAccountError,
   type ToolAccounts,
 } from '../../routers/ports/ai/tool-accounts.ts'
-import { tryParseJson } from '../../routers/ports/ai/tool-calls.ts'
+import { tryParseJson } from '../../routers/ports/json.ts'
 import type { Log } from '../../routers/ports/log.ts'
 import { SERVER_CLIENT_SECRET, type Vault } from '../../routers/ports/vault.ts'
 import { findCurrentClient } from './account-clients.ts'

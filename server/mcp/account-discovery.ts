@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type AccountServer, ToolAccountError } from '../../routers/ports/ai/tool-accounts.ts'
-import { tryParseJson } from '../../routers/ports/ai/tool-calls.ts'
+import { tryParseJson } from '../../routers/ports/json.ts'
+import { removeSlash } from '../../routers/ports/web-address.ts'
 import type { AccountNetwork, TrustedOrigins } from './account-network.ts'
 
 const scope = z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/)
@@ -118,7 +119,7 @@ async function readResource(
 ): Promise<ResourceMetadata | undefined> {
   const { origin, pathname } = new URL(server.url)
   const base = `${origin}/.well-known/oauth-protected-resource`
-  const addresses = named === undefined ? [...new Set([base + trimSlash(pathname), base])] : [named]
+  const addresses = named === undefined ? [...new Set([base + removeSlash(pathname), base])] : [named]
   const text = await readFirst(discovery, RESOURCE, addresses)
   if (text === undefined) {
     // A server from before these metadata still has one that an administrator entered.
@@ -136,7 +137,7 @@ async function readResource(
 function includesAddress(resource: string, address: string): boolean {
   const [outer, inner] = [URL.parse(resource), new URL(address)]
   if (outer?.origin !== inner.origin || outer.search !== '' || outer.hash !== '') return outer?.href === inner.href
-  return `${trimSlash(inner.pathname)}/`.startsWith(`${trimSlash(outer.pathname)}/`)
+  return `${removeSlash(inner.pathname)}/`.startsWith(`${removeSlash(outer.pathname)}/`)
 }
 
 function chooseIssuer({ issuer }: AccountServer, metadata: ResourceMetadata | undefined): string {
@@ -150,7 +151,7 @@ async function readServer(discovery: Discovery, issuer: string): Promise<ServerM
   const { network, trusted } = discovery
   const { origin, pathname, search } = network.check('The authorization server', issuer, trusted)
   if (search) throw new ToolAccountError('The authorization server', 'its address has a query')
-  const path = trimSlash(pathname)
+  const path = removeSlash(pathname)
   const addresses = [
     `${origin}/.well-known/oauth-authorization-server${path}`,
     `${origin}/.well-known/openid-configuration${path}`,
@@ -190,5 +191,3 @@ async function readFirst({ network, trusted, signal }: Discovery, step: string, 
 /** Compares addresses; only the slash of an empty path makes no difference. */
 export const isSameAddress = (one: string, other: string) =>
   one === other || (URL.parse(one)?.href ?? one) === (URL.parse(other)?.href ?? other)
-
-const trimSlash = (path: string) => path.replace(/\/$/, '')

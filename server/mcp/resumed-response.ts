@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
-import { tryParseJson } from '../../routers/ports/ai/tool-calls.ts'
 import { ToolServerError } from '../../routers/ports/ai/tool-servers.ts'
+import { tryParseJson } from '../../routers/ports/json.ts'
 import { leaveBody } from '../net/response-body.ts'
 
 /** Milliseconds until a stream is resumed, if the server names no time, and at the most. */

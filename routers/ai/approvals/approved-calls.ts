@@ -1,15 +1,10 @@
 import type { Message, ToolCall, ToolResult } from '../../ports/ai/messages.ts'
 import type { AnswerPart, ModelAnswer, ModelCall, ModelGateway } from '../../ports/ai/models.ts'
 import { estimateTokens } from '../../ports/ai/token-estimate.ts'
-import {
-  describeInvalidInput,
-  MAX_CALLS_A_ROUND,
-  parseArguments,
-  runTool,
-  tryParseJson,
-} from '../../ports/ai/tool-calls.ts'
+import { describeInvalidInput, MAX_CALLS_A_ROUND, parseArguments, runTool } from '../../ports/ai/tool-calls.ts'
 import type { ApprovalPart, FunctionTool, ToolOutcome, ToolRun, ToolStart } from '../../ports/ai/tools.ts'
 import type { UsageMeter } from '../../ports/ai/usage-meter.ts'
+import { tryParseJson } from '../../ports/json.ts'
 import type { ToolApproval } from '../request/parts.ts'
 import type { ResolvedMessage } from '../request/request.ts'
 import { UNKNOWN_RESULT } from './tool-results.ts'

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { tryParseJson } from '../json.ts'
 import { traceWork } from '../traces.ts'
 import { ToolFailure } from './tool-servers.ts'
 import type { FunctionTool, ToolOutcome } from './tools.ts'
@@ -6,16 +7,7 @@ import type { FunctionTool, ToolOutcome } from './tools.ts'
 /** No model needs more. */
 export const MAX_CALLS_A_ROUND = 64
 
-/** Parses arguments from a model, which may be invalid JSON. */
-export function tryParseJson(json: string): unknown {
-  try {
-    return JSON.parse(json)
-  } catch {
-    return undefined
-  }
-}
-
-/** Parses the arguments of a call; an empty text means an empty object. */
+/** Parses the arguments of a call, which may be invalid JSON; an empty text means an empty object. */
 export const parseArguments = (text: string): unknown => (text.trim() === '' ? {} : tryParseJson(text))
 
 /** Anthropic's name for arguments that are no object. */
