@@ -153,6 +153,24 @@ describeWith('chromium')('a store for keys', () => {
     await own.answered()
   })
 
+  test('that is full neither stops a question nor sends it twice', async () => {
+    await using own = await openChat(svc, 'flo')
+    const { page } = own
+    await page.evaluate(`Storage.prototype.setItem = () => { throw new DOMException('Full', 'QuotaExceededError') }`)
+
+    await own.sendQuestion('First one')
+    await page.getByText('You wrote 2 words').waitFor()
+    await own.answered()
+    await own.sendQuestion('And a second')
+    await page.getByText('You wrote 3 words').waitFor()
+    await own.answered()
+
+    expect(await own.messages().count()).toBe(4)
+    expect(
+      await svc.rows("select last_seq from conversations c join users u on u.id = c.user_id where username = 'flo'"),
+    ).toEqual([{ last_seq: 4 }])
+  })
+
   /** Opens another page of the same person, whose browser forbids the store. */
   async function openForbidden(of: Page) {
     const page = await of.context().newPage()

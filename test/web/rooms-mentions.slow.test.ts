@@ -119,6 +119,12 @@ describeWith('chromium')('mentions in a room', () => {
     for (const each of [ada, ben]) await chip(each, '👍 1, from The adaa').waitFor()
     expect(await chip(ada, '👍 1, from The adaa').getAttribute('aria-pressed')).toBe('true')
     await expectAccessible(ada.page)
+    await ada.page.evaluate(
+      `Storage.prototype.setItem = () => { throw new DOMException('Full', 'QuotaExceededError') }`,
+    )
+    await ada.say('Nothing more fits in here')
+    await ben.findMessage('Nothing more fits in here').waitFor()
+    await ada.page.reload()
   })
 
   test('the reactions are chosen by keyboard, and are put away when the focus leaves them', async () => {

@@ -58,6 +58,15 @@ describeWith('chromium')('the settings', () => {
     await using settings = await openSettings(svc, 'una', { section: 'data' })
     const { page, id } = settings
     await svc.rows("update sessions set signed_in_at = now() - interval '1 hour' where user_id = $1", [id])
+    for (const name of ['draft', 'models', 'outbox', 'waiting', 'notifications'])
+      await page.evaluate(`localStorage.setItem('svc:${name}:${id}:7', '[]')`)
+    await page.evaluate(`localStorage.setItem('svc:models:${id}0', '[]')`)
+    // Not all browsers know the header that clears the storage.
+    await page.route('**/trpc/ownAccount.remove**', async (route) => {
+      const response = await route.fetch()
+      const { 'clear-site-data': _, ...headers } = response.headers()
+      await route.fulfill({ response, headers })
+    })
     await page.getByRole('button', { name: 'Remove my account…' }).click()
     const dialog = page.getByRole('dialog', { name: 'Remove your account' })
     await dialog.getByText('Your usage stays for bills').waitFor()
@@ -74,6 +83,8 @@ describeWith('chromium')('the settings', () => {
     await freshSignIn.getByRole('button', { name: 'Sign in' }).click()
 
     await waitForAddress(page, /\/login$/)
+    // What another person has stored in this browser stays.
+    expect(await page.evaluate('Object.keys(localStorage)')).toEqual([`svc:models:${id}0`])
     expect(await svc.rows('select id from users where id = $1', [id])).toEqual([])
   })
 

@@ -1,6 +1,7 @@
 import { useEffect, useSyncExternalStore } from 'react'
 import { api, type Conversation, queryClient } from '../shared/api/client.ts'
 import { Listeners } from '../shared/listeners.ts'
+import { writeStored } from '../shared/local-store.ts'
 import { getConversationQueryKey, refreshConversations } from './conversations.ts'
 
 /** Milliseconds for which a removal can be undone. */
@@ -29,7 +30,7 @@ function readRemoval(): Removal | undefined {
 
 function writeRemoval(removal: Removal | undefined): void {
   lastRemoval = removal
-  if (removal) sessionStorage.setItem(STORAGE_KEY, JSON.stringify({ ...removal, name: undefined }))
+  if (removal) writeStored(STORAGE_KEY, { ...removal, name: undefined }, sessionStorage)
   else sessionStorage.removeItem(STORAGE_KEY)
   listeners.notify()
 }

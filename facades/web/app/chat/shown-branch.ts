@@ -1,4 +1,4 @@
-import { parseRecord } from '../shared/local-store.ts'
+import { parseRecord, writeStored } from '../shared/local-store.ts'
 
 /** The branch of a conversation that is shown. */
 export interface ShownBranch {
@@ -21,5 +21,5 @@ export const readShownBranch = (slug: string): ShownBranch | undefined => readBr
 export function writeShownBranch(slug: string, branch: ShownBranch): void {
   const { [slug]: _, ...others } = readBranches()
   const entries = [...Object.entries(others), [slug, branch]].slice(-MAX_BRANCHES)
-  sessionStorage.setItem(STORAGE_KEY, JSON.stringify(Object.fromEntries(entries)))
+  writeStored(STORAGE_KEY, Object.fromEntries(entries), sessionStorage)
 }

@@ -1,3 +1,5 @@
+import { writeStored } from '../shared/local-store.ts'
+
 /**
  * Why questions have no answer, in the words of the page, as far as this tab knows it. The tab's storage survives a
  * reload, and another tab cannot take its running answer for a lost one.
@@ -36,5 +38,5 @@ export function recordReason(slug: string, number: number, reason: string | unde
   const name = nameQuestion(slug, number)
   const { [name]: _, ...others } = readReasons()
   const entries = Object.entries(reason === undefined ? others : { ...others, [name]: reason })
-  sessionStorage.setItem(STORAGE_KEY, JSON.stringify(Object.fromEntries(entries.slice(-MAX_REASONS))))
+  writeStored(STORAGE_KEY, Object.fromEntries(entries.slice(-MAX_REASONS)), sessionStorage)
 }

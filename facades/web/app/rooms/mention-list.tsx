@@ -1,4 +1,5 @@
 import { type KeyboardEvent, type RefObject, useId, useState } from 'react'
+import { flushSync } from 'react-dom'
 import type { Completion } from '../shared/conversation/composer.tsx'
 import { findHandles } from '../shared/markdown/mentions.tsx'
 import { t } from '../shared/text/labels.ts'
@@ -41,13 +42,11 @@ export function useMentionCompletion(
   if (isClosed) return undefined
   const choose = (handle: string) => {
     const start = before.slice(0, before.length - typed.length)
-    write(`${start}${handle} ${text.slice(before.length).replace(/^ /, '')}`)
+    // The field has the new text at once, so that the caret is set before anything else is typed.
+    flushSync(() => write(`${start}${handle} ${text.slice(before.length).replace(/^ /, '')}`))
     const caret = start.length + handle.length + 1
-    // The field has the new text after it is rendered.
-    requestAnimationFrame(() => {
-      field.current?.focus()
-      field.current?.setSelectionRange(caret, caret)
-    })
+    field.current?.focus()
+    field.current?.setSelectionRange(caret, caret)
   }
   const highlight = (index: number) =>
     setChoice({ for: before, active: (index + suggestions.length) % suggestions.length, isClosed: false })

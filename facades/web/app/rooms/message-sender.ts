@@ -1,7 +1,7 @@
 import { SvcError } from '../../../client/index.ts'
 import { openMessage, type RoomKeys, sealMessage } from '../../browser/crypto.ts'
 import { api } from '../shared/api/client.ts'
-import { isRecord, readStored } from '../shared/local-store.ts'
+import { isRecord, readStored, writeStored } from '../shared/local-store.ts'
 import type { Room, StoredRoomMessage } from './room.ts'
 
 /** A message that is not stored yet. */
@@ -231,6 +231,9 @@ const isQueuedMessage = (value: unknown): value is QueuedMessage =>
   typeof value['keyEpoch'] === 'number' &&
   Array.isArray(value['attachments'])
 
+/** The queues that the storage has no room for, by their storage keys. They go with the page. */
+const unstoredQueues = new Map<string, readonly QueuedMessage[]>()
+
 /** The queue of a room's messages, encrypted in the storage of this browser, so that it survives a reload. */
 export class Outbox {
   readonly #storageKey: string
@@ -240,8 +243,8 @@ export class Outbox {
   }
 
   /** Lists the messages in the order in which they were written. Other tabs may have added some. */
-  list(): QueuedMessage[] {
-    return readStored(this.#storageKey, isQueue) ?? []
+  list(): readonly QueuedMessage[] {
+    return unstoredQueues.get(this.#storageKey) ?? readStored(this.#storageKey, isQueue) ?? []
   }
 
   put(queued: QueuedMessage): void {
@@ -256,7 +259,8 @@ export class Outbox {
 
   #write(messages: readonly QueuedMessage[]): void {
     if (messages.length === 0) localStorage.removeItem(this.#storageKey)
-    else localStorage.setItem(this.#storageKey, JSON.stringify(messages))
+    if (messages.length === 0 || writeStored(this.#storageKey, messages)) unstoredQueues.delete(this.#storageKey)
+    else unstoredQueues.set(this.#storageKey, messages)
   }
 }
 

@@ -45,10 +45,19 @@ export class RoomReactions {
   }
 
   forget(): void {
-    // A running call keeps the old map, by which it knows that its result came too late.
     this.#stored = new Map()
     this.#readIds = new Set()
     this.#opened = new Map()
+  }
+
+  /** Reads the reactions to messages anew, and replaces all that it has in one step, which stay if that fails. */
+  async readAgain(messages: Iterable<string>): Promise<void> {
+    const next = new RoomReactions(this.#options)
+    await next.readMissing(messages)
+    // A running call keeps the old map, by which it knows that its result came too late.
+    this.#stored = next.#stored
+    this.#readIds = next.#readIds
+    this.#opened = next.#opened
   }
 
   /** Reads the reactions to messages that it has not read yet. */

@@ -298,8 +298,7 @@ export class RoomStore {
       this.#readDisclosures(id),
     ])
     await this.#history.readAgain()
-    this.#reactions.forget()
-    await this.#reactions.readMissing(this.#history.ids)
+    await this.#reactions.readAgain(this.#history.ids)
     if (this.#view.phase === 'opening') this.#view = { ...this.#view, readUpToAtOpening: this.#readUpTo() }
     else this.#followReadMark(readUpTo)
     this.#update({ phase: 'open', error: undefined })

@@ -4,8 +4,8 @@ import { forgetKeys } from '../../browser/keystore.ts'
 import { api } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
 import { dropClosingGuards } from '../shared/closing-guard.ts'
-import { removeDrafts } from '../shared/conversation/draft.ts'
 import { FreshSessionDialog, withFreshSession } from '../shared/fresh-session.tsx'
+import { removeStored } from '../shared/local-store.ts'
 import { announcePerson } from '../shared/person-change.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
@@ -48,7 +48,7 @@ function RemovalDialog({ close }: { close: () => void }) {
   const remove = async (form: FormData) => {
     if (form.get('username') !== username) throw new InputError(t('app.settings.removalWrong'))
     const { redirectUri } = await withFreshSession(() => api.ownAccount.remove.mutate({ username }))
-    removeDrafts(String(connection.userinfo?.id))
+    removeStored(String(connection.userinfo?.id))
     await forgetKeys().catch(() => undefined)
     // The other tabs reload, so that nothing decrypted outlasts the account.
     announcePerson(null)

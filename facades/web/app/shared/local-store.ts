@@ -15,6 +15,24 @@ export function readStored<T>(storageKey: string, isValid: (value: unknown) => v
   return undefined
 }
 
+/** Stores a value as JSON in this browser, or in this tab. Returns false if the storage has no room for it. */
+export function writeStored(storageKey: string, value: unknown, storage = localStorage): boolean {
+  try {
+    storage.setItem(storageKey, JSON.stringify(value))
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Removes all that is stored of a person in this browser; the keys of the storage are `svc:<kind>:<owner>…`. */
+export function removeStored(owner: string): void {
+  for (const storageKey of Object.keys(localStorage)) {
+    const [brand, , person] = storageKey.split(':')
+    if (brand === 'svc' && person === owner) localStorage.removeItem(storageKey)
+  }
+}
+
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'react'
 import { isGone } from './attachment.ts'
+import { guardClosing } from './closing-guard.ts'
 import { useStoredDraft } from './conversation/draft.ts'
 import { isRecord } from './local-store.ts'
 import { useSession } from './session.tsx'
@@ -25,7 +26,7 @@ export interface Upload {
 /**
  * Uploads the files for the next message one after the other, so that they keep their order, encrypted if `seal` is
  * given. They are part of the draft with this name. With a refusal no file is taken, nor sent of those that are
- * listed, and the refusal is shown.
+ * listed, and the refusal is shown. An upload goes on when the form is left, and its file joins the draft.
  */
 export function useUploads(draftName: string, seal?: SealFile, refusal?: string) {
   const [listed, setUploads] = useState<Upload[]>([])
@@ -34,11 +35,12 @@ export function useUploads(draftName: string, seal?: SealFile, refusal?: string)
   const change = (key: number, changes: Partial<Upload>) =>
     setUploads((all) => all.map((each) => (each.key === key ? { ...each, ...changes } : each)))
 
-  const { upload, stop } = useUploadQueue(change, seal)
+  const keepLate = (file: DraftFile) => draftFiles.keepLate(file)
+  const { upload, stop } = useUploadQueue(change, { seal, keepLate })
   const addOne = (file: File, text?: string): Promise<boolean> => {
     const key = nextKey.current++
     setUploads((all) => [...all, { key, name: file.name, progress: 0, text, refusal }])
-    return refusal === undefined ? upload(key, file) : Promise.resolve(false)
+    return refusal === undefined ? upload(key, file, text) : Promise.resolve(false)
   }
   const remove = (key: number) => {
     stop(key)
@@ -51,9 +53,9 @@ export function useUploads(draftName: string, seal?: SealFile, refusal?: string)
     setUploads((all) => [...all, { ...file, key, progress: 1 }])
     if (!(await isGone(id))) return
     change(key, { id: undefined, ...(text === undefined && { refusal: t('app.files.expired') }) })
-    if (text !== undefined) await upload(key, new File([text], file.name))
+    if (text !== undefined) await upload(key, new File([text], file.name), text)
   }
-  const forget = useDraftFiles(draftName, listed, restoreOne)
+  const draftFiles = useDraftFiles(draftName, listed, restoreOne)
   return {
     uploads,
     add: (files: Iterable<File>) => {
@@ -64,7 +66,7 @@ export function useUploads(draftName: string, seal?: SealFile, refusal?: string)
     remove,
     /** Removes the files that are listed here, and keeps those that were added since. */
     clear: () => {
-      forget()
+      draftFiles.forget()
       setUploads((all) => all.filter(({ key }) => !uploads.some((sent) => sent.key === key)))
     },
     isUploading: uploads.some(({ id, refusal }) => id === undefined && refusal === undefined),
@@ -82,14 +84,20 @@ interface FileRules {
   maxFileSize?: number
 }
 
+interface QueueOptions {
+  seal: SealFile | undefined
+  /** Keeps a file that is complete after the form was left. */
+  keepLate: (file: DraftFile) => Promise<void>
+}
+
 /** Uploads listed files one after the other. */
-function useUploadQueue(change: (key: number, changes: Partial<Upload>) => void, seal: SealFile | undefined) {
+function useUploadQueue(change: (key: number, changes: Partial<Upload>) => void, { seal, keepLate }: QueueOptions) {
   const { connection } = useSession()
   const queue = useRef<Promise<unknown>>(Promise.resolve())
   const stops = useRef(new Map<number, AbortController>())
   const { maxFileSize = Number.POSITIVE_INFINITY } = (connection.configs['storage_files'] ?? {}) as FileRules
   /** Resolves with true if the file was taken. */
-  const upload = async (key: number, file: File): Promise<boolean> => {
+  const upload = async (key: number, file: File, text?: string): Promise<boolean> => {
     if (file.size > maxFileSize) {
       change(key, { refusal: t('app.files.tooLarge', { size: formatMegabytes(maxFileSize) }) })
       return false
@@ -98,7 +106,14 @@ function useUploadQueue(change: (key: number, changes: Partial<Upload>) => void,
     stops.current.set(key, stop)
     const { signal } = stop
     const showProgress = (progress: number) => change(key, { progress })
-    const uploaded = queue.current.then(() => uploadFile(file, { seal, signal, showProgress }))
+    const endGuard = guardClosing()
+    const uploaded = queue.current
+      .then(async () => {
+        const result = await uploadFile(file, { seal, signal, showProgress })
+        if (result.id !== undefined) await keepLate(toDraftFile(result.id, file.name, text))
+        return result
+      })
+      .finally(endGuard)
     queue.current = uploaded
     const result = await uploaded
     change(key, result)
@@ -128,27 +143,36 @@ function parseDraftFiles(text: string): DraftFile[] {
   return Array.isArray(value) ? value.filter(isDraftFile) : []
 }
 
+const toDraftFile = (id: string, name: string, text: string | undefined): DraftFile => ({
+  id,
+  name,
+  ...(text !== undefined && { text }),
+})
+
 const listDraftFiles = (uploads: readonly Upload[]): DraftFile[] =>
-  uploads.flatMap(({ id, name, text }) => (id === undefined ? [] : { id, name, ...(text !== undefined && { text }) }))
+  uploads.flatMap(({ id, name, text }) => (id === undefined ? [] : toDraftFile(id, name, text)))
 
 function serializeDraftFiles(uploads: readonly Upload[]): string {
   const files = listDraftFiles(uploads)
   return files.length === 0 ? '' : JSON.stringify(files)
 }
 
-/** Keeps uploaded files in a draft, and restores them once. Returns a function that removes them from it. */
-function useDraftFiles(
-  draftName: string,
-  uploads: readonly Upload[],
-  restoreOne: (file: DraftFile) => Promise<void>,
-): () => void {
+/** The forms that are shown, by the storage keys of their drafts, which take files that an earlier form has begun. */
+const shownForms = new Map<string, (file: DraftFile) => Promise<void>>()
+
+/** Keeps uploaded files in a draft, and restores them once. Returns functions that change the draft. */
+function useDraftFiles(draftName: string, uploads: readonly Upload[], restoreOne: (file: DraftFile) => Promise<void>) {
   const { connection, conversationKey } = useSession()
   const draft = useStoredDraft(conversationKey, String(connection.userinfo?.id), `${draftName}:files`)
   const [isRestored, setRestored] = useState(false)
+  const latest = useRef({ draft, isShown: true })
+  latest.current.draft = draft
   const files = serializeDraftFiles(uploads)
   // biome-ignore lint/correctness/useExhaustiveDependencies: files are restored once.
   useEffect(() => {
     let isCurrent = true
+    latest.current.isShown = true
+    shownForms.set(draft.storageKey, restoreOne)
     void draft.open().then((text) => {
       if (!isCurrent) return
       setRestored(true)
@@ -156,12 +180,26 @@ function useDraftFiles(
     })
     return () => {
       isCurrent = false
+      latest.current.isShown = false
+      if (shownForms.get(draft.storageKey) === restoreOne) shownForms.delete(draft.storageKey)
     }
   }, [draft])
   useEffect(() => {
     if (isRestored) void draft.save(files)
   }, [draft, files, isRestored])
-  return () => draft.remove()
+  return {
+    /** Removes the files from the draft. */
+    forget: () => draft.remove(),
+    /** Adds a file to the draft, or to the form that shows it now, if the form of its upload was left. */
+    async keepLate(file: DraftFile): Promise<void> {
+      const { draft, isShown } = latest.current
+      if (isShown) return
+      const files = parseDraftFiles(await draft.open())
+      const addToShown = shownForms.get(draft.storageKey)
+      if (addToShown) await addToShown(file)
+      else await draft.save(JSON.stringify([...files, file]))
+    },
+  }
 }
 
 /** The files for the next message, and the actions on them. */

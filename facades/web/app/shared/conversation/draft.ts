@@ -88,11 +88,6 @@ export class StoredDraft {
 
 const buildPrefix = (owner: string) => `svc:draft:${owner}:`
 
-/** Removes all drafts of a person from this browser. */
-export function removeDrafts(owner: string): void {
-  for (const name of Object.keys(localStorage)) if (name.startsWith(buildPrefix(owner))) localStorage.removeItem(name)
-}
-
 const listTemporaryDrafts = (owner: string, slug: string) =>
   [...temporaryDrafts].filter(([storageKey]) => storageKey.startsWith(buildPrefix(owner) + slug))
 

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react'
 import { Listeners } from '../listeners.ts'
-import { isRecord, readStored } from '../local-store.ts'
+import { isRecord, readStored, writeStored } from '../local-store.ts'
 import { useSession } from '../session.tsx'
 
 /** The models that a person has used and marked, by their ids, which are stored in this browser. */
@@ -37,8 +37,11 @@ function readHistory(owner: string): ModelHistory {
   return history
 }
 
+/** Writes the history, which stays on the page alone if the storage is full, so that a question is sent anyway. */
 function writeHistory(owner: string, history: ModelHistory): void {
-  localStorage.setItem(getStorageKey(owner), JSON.stringify(history))
+  const storageKey = getStorageKey(owner)
+  writeStored(storageKey, history)
+  cache.set(owner, { text: localStorage.getItem(storageKey), history })
   listeners.notify()
 }
 
