@@ -2,7 +2,7 @@ import { isForGroups } from '../sql/groups.ts'
 import { coalescedStatement, statement } from '../sql/statement.ts'
 import type { ToolDefinition } from './ai-tool.ts'
 import { type CallableServerRow, callableServer } from './mcp-server.sql.ts'
-import { isAsApproved } from './tool-approval.sql.ts'
+import { approvalVersion, isAsApproved } from './tool-approval.sql.ts'
 
 /** A tool that may be called now. */
 export interface CallableToolRow {
@@ -12,14 +12,14 @@ export interface CallableToolRow {
   /** Groups that may call it, if its server allows them, too; everybody if empty. */
   groups: string[]
   /** The tool server and the tool's name there; null for a function of an extension. */
-  mcp: { name: string; definition: ToolDefinition; server: CallableServerRow } | null
+  mcp: { name: string; definition: ToolDefinition; approvalVersion: string; server: CallableServerRow } | null
 }
 
 /** SQL: a callable tool and its server as JSON. */
 export const callableTool = (t: string, s: string) => `json_build_object('id', ${t}.id, 'name', ${t}.name,
     'capability', coalesce(${t}.mapped_capability, ${t}.capability), 'groups', ${t}.groups,
     'mcp', case when ${s}.id is not null then json_build_object(
-      'name', ${t}.mcp_name, 'definition', ${t}.approved, 'server', ${callableServer(s)}) end)`
+      'name', ${t}.mcp_name, 'definition', ${t}.approved, 'approvalVersion', ${approvalVersion(t, s)}, 'server', ${callableServer(s)}) end)`
 
 /** SQL: the tool is switched on; if it belongs to a server, it is as it was approved, and the server can be reached. */
 export const isCallable = (t: string, s: string) => `(${t}.active

@@ -1,8 +1,7 @@
 import { z } from 'zod'
-import { findTokenOwners } from '../../entities/apps/credential-owner.sql.ts'
 import type { ChatContext } from '../ai/chat-context.ts'
 import { createCallSignal } from '../ai/model-call.ts'
-import { type CallableTool, findToolForCaller, hashDefinition } from '../ai/tools/callable-tools.ts'
+import { type CallableTool, findToolForCaller } from '../ai/tools/callable-tools.ts'
 import { callTool } from '../ai/tools/guarded-call.ts'
 import { toServerSlug } from '../catalogue/tools/tool-names.ts'
 import { consumeRateLimit } from '../core/load/rate-limit.ts'
@@ -74,39 +73,14 @@ async function* runToolCall(
 ): AsyncGenerator<CallPart, void> {
   using _slot = slot
   const asks = new GatewayApprovals(ctx, { tool, canAsk, answer })
-  using rights = watchRights(ctx, tool)
   const outcome = await callTool(ctx, tool, input, {
     surface: 'mcp',
-    signal: AbortSignal.any([createCallSignal(ctx), rights.signal]),
+    signal: createCallSignal(ctx),
     asks,
     take: toCallResult,
   })
   if (asks.question) yield { type: 'question', ...asks.question }
   else yield { type: 'result', result: 'refusal' in outcome ? toErrorResult(outcome.refusal) : outcome.taken }
-}
-
-/** Milliseconds between two looks at the rights of a call under way; most calls end before the first. */
-const RIGHTS_MS = 700
-
-/** Returns a signal that aborts within a second after the caller may no longer call the tool as it was called. */
-function watchRights(ctx: ChatContext, tool: CallableTool): Disposable & { signal: AbortSignal } {
-  const ended = new AbortController()
-  const hash = hashDefinition(tool)
-  const look = async () => {
-    const caller = await readCaller(ctx)
-    const current = caller && (await findToolForCaller({ ...ctx, caller }, tool.name))
-    if (!current || hashDefinition(current) !== hash) ended.abort(new Problem('not_permitted'))
-  }
-  // A database that does not answer takes no right away.
-  const timer = setInterval(() => void look().catch(() => {}), RIGHTS_MS).unref()
-  return { signal: ended.signal, [Symbol.dispose]: () => clearInterval(timer) }
-}
-
-/** Returns the caller with their groups and role of now; undefined if their token has ended. */
-async function readCaller({ caller, services }: ChatContext): Promise<ChatContext['caller'] | undefined> {
-  if (!caller.token) return caller
-  const [owner] = await services.sql(findTokenOwners, [[caller.token.id]])
-  return owner && { ...caller, person: { ...caller.person, role: owner.role, groups: owner.groups } }
 }
 
 const toCallResult = ({ content, structuredContent, isError }: ServedResult): CallResult => ({

@@ -17,6 +17,7 @@ export function createCallWatch(sql: Sql, log: Log): CallWatch {
       checked.map(([, { toolId }]) => toolId),
       checked.map(([, { userId }]) => userId),
       checked.map(([, { isByProgram }]) => isByProgram),
+      checked.map(([, { approvalVersion }]) => approvalVersion),
     ])
     for (const { position } of forbidden) checked[position - 1]?.[0].abort()
   }

@@ -94,8 +94,9 @@ async function findRefusal(
 
 const RIGHT_ENDED = 'The call was ended, because this tool may not be called any more.'
 
-const watchRight = ({ services, caller }: ChatContext, { id }: CallableTool, surface: ToolSurface) =>
+const watchRight = ({ services, caller }: ChatContext, { id, target }: CallableTool, surface: ToolSurface) =>
   services.ai.callWatch.watch({
+    approvalVersion: 'server' in target ? target.server.approvalVersion : null,
     toolId: id,
     userId: caller.person.id,
     isByProgram: surface === 'mcp' || caller.token?.grant !== undefined,

@@ -5,6 +5,8 @@ export interface WatchedCall {
   userId: number
   /** True if a program of the person calls, and no model. */
   isByProgram: boolean
+  /** Version of the approved definition; null for a function of an extension. */
+  approvalVersion: string | null
 }
 
 /** Watches the right to calls of tools while they run, whichever replica takes it away. */
