@@ -9,7 +9,7 @@ import {
 } from '@modelcontextprotocol/server'
 import { getErrorKind, Problem } from '../../routers/core/problems.ts'
 import type { Api } from '../../routers/index.ts'
-import { choices, QUESTION } from './messages.ts'
+import { buildChoices, QUESTION } from './messages.ts'
 
 type CallParts = Awaited<ReturnType<Api['mcpGateway']['callTool']>>
 type CallPart = CallParts extends AsyncGenerator<infer Part> ? Part : never
@@ -69,7 +69,7 @@ async function readEnd(parts: Exchange['parts']): Promise<CallEnd> {
 }
 
 /** Asks the person in their program, which repeats the call with the answer. */
-const toQuestion = ({ message, state }: Extract<CallPart, { type: 'question' }>) =>
+const toQuestion = ({ message, state, lifetime }: Extract<CallPart, { type: 'question' }>) =>
   inputRequired({
     inputRequests: {
       [QUESTION]: inputRequired.elicit({
@@ -77,11 +77,7 @@ const toQuestion = ({ message, state }: Extract<CallPart, { type: 'question' }>)
         requestedSchema: {
           type: 'object',
           properties: {
-            choice: {
-              type: 'string',
-              title: 'Answer',
-              oneOf: Object.entries(choices).map(([name, title]) => ({ const: name, title })),
-            },
+            choice: { type: 'string', title: 'Answer', oneOf: buildChoices(lifetime) },
           },
           required: ['choice'],
         },

@@ -33,8 +33,19 @@ const MAX_NAME = 200
 /** Key of our question among those that a client must answer. */
 export const QUESTION = 'approval'
 
-/** Members of the form, and its choices. */
-export const choices = { once: 'Allow once', remember: 'Allow for 8 hours', no: 'Do not allow' } as const
+/** Builds the choices of the form. `lifetime` is how long an approval is remembered, in milliseconds. */
+export const buildChoices = (lifetime: number) => [
+  { const: 'once', title: 'Allow once' },
+  { const: 'remember', title: `Allow for ${formatDuration(lifetime)}` },
+  { const: 'no', title: 'Do not allow' },
+]
+
+/** Returns a time in hours if they are whole, otherwise in minutes. */
+function formatDuration(ms: number): string {
+  const minutes = Math.max(1, Math.round(ms / 60_000))
+  const [count, unit] = minutes % 60 === 0 ? [minutes / 60, 'hour'] : [minutes, 'minute']
+  return `${count} ${unit}${count === 1 ? '' : 's'}`
+}
 
 const capabilities = z.object({
   'io.modelcontextprotocol/clientCapabilities': z.object({

@@ -24,6 +24,8 @@ export interface ProgramQuestion {
   message: string
   /** Comes back with the answer. */
   state: string
+  /** Milliseconds for which an approval is remembered. */
+  lifetime: number
 }
 
 /** Milliseconds for which a question of a program can be answered. */
@@ -104,6 +106,7 @@ export class GatewayApprovals {
     this.question = {
       message: [words, describeInput(call.input)].join('\n'),
       state: this.#ctx.services.vault.seal(JSON.stringify(state), TOOL_REQUEST_STATE),
+      lifetime: this.#ctx.services.settings.tools.approvalLifetime,
     }
     return 'The person is asked whether this tool may be called.'
   }

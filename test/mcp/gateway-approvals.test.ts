@@ -14,7 +14,7 @@ const svc = shareResource(async () =>
       { label: 'Mail', url: mail.url, requireApproval: 'always' },
       { label: 'Bank', url: bank.url, requireApproval: 'page' },
     ],
-    { MCP_CALLS_PER_MINUTE: '1000', ...(await chooseAddress()) },
+    { MCP_CALLS_PER_MINUTE: '1000', AI_TOOL_APPROVAL_LIFETIME: '90m', ...(await chooseAddress()) },
   ),
 )
 
@@ -86,10 +86,10 @@ test('a program that shows forms asks its person, and the call runs once', async
     'elicitation/create',
     'May “mail_send” of Mail be called with this input?\n{\n  "text": "once"\n}',
   ])
-  expect(params.requestedSchema.properties.choice.oneOf.map((one: { const: string }) => one.const)).toEqual([
-    'once',
-    'remember',
-    'no',
+  expect(params.requestedSchema.properties.choice.oneOf).toEqual([
+    { const: 'once', title: 'Allow once' },
+    { const: 'remember', title: 'Allow for 90 minutes' },
+    { const: 'no', title: 'Do not allow' },
   ])
   expect(sent()).toEqual([])
   const state = asked.result.requestState

@@ -60,12 +60,14 @@ export const aiShape = {
     .meta({ priority: 'tuning' }),
   AI_TOOL_APPROVAL_LIFETIME: timerDuration
     .prefault('8h')
-    .describe('Sets the time for which the approval of a tool in a whole conversation is valid.')
+    .describe(
+      'Sets the time for which the approval of a tool in a whole conversation, or for a program at `/mcp`, is valid.',
+    )
     .meta({ priority: 'tuning' }),
   AI_TOOL_QUESTION_LIFETIME: timerDuration
     .prefault('1h')
     .describe(
-      'Sets the time for which a person can approve a tool call of `/v1/responses`, and can ask for its result again.',
+      'Sets the time for which a person can approve a tool call of `/v1/responses` or `/mcp`, and can ask for the result of the former again.',
     )
     .meta({ priority: 'tuning' }),
   AI_TOOLS_AT_ONCE: count(4, 1, 64)
