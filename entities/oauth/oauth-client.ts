@@ -1,7 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { id, moment, timestamps } from '../sql/columns.ts'
 
-/** How we know a client: an administrator registered it, its id is the address of a document, or it registered itself. */
+/** An administrator registered a client, its id is the address of a document, or it registered itself. */
 const clientKinds = ['registered', 'document', 'dynamic'] as const
 export type ClientKind = (typeof clientKinds)[number]
 

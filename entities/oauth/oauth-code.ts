@@ -19,7 +19,7 @@ export const OAuthCode = defineEntity({
     challenge: p.string().length(43),
     abilities: p.array().$type<Ability[]>(),
     resources: p.array(),
-    /** As those of a grant. */
+    /** Ids of the tool servers; null for all, also those that are added later. */
     servers: p.array(Number).columnType('int[]').nullable(),
     expiresAt: moment().index(),
     /** The grant that the code gave. */

@@ -2,7 +2,8 @@ import type { Ability } from '../../entities/identity/access-token.ts'
 import type { Context } from '../core/context.ts'
 import { removeSlash } from '../ports/web-address.ts'
 import { findRequestingClient, type KnownClient, MAX_CLIENT_ID } from './oauth-client.ts'
-import { assertOAuthOn, type OAuthError, refuseOnPage } from './oauth-errors.ts'
+import { type OAuthError, refuseOnPage } from './oauth-errors.ts'
+import { assertOAuthOn } from './oauth-policy.ts'
 import { addParameters, describeRedirect, isSameRedirect } from './redirect-address.ts'
 import { isResource } from './resource-address.ts'
 
@@ -58,10 +59,10 @@ export async function readAuthorizationRequest(
     state: furtherStates.length === 0 && (state?.length ?? 0) <= MAX_STATE ? state : undefined,
   }
   try {
-    return { request: { client, ...target, ...readWishes(ctx, parameters) } }
+    return { request: { client, ...target, ...readRequestedAccess(ctx, parameters) } }
   } catch (error) {
     if (!(error instanceof RedirectedRefusal)) throw error
-    return sendBack(client, redirectUri, error.message, buildRefusal(ctx, target, error.error, error.message))
+    return returnToProgram(client, redirectUri, error.message, buildRefusal(ctx, target, error.error, error.message))
   }
 }
 
@@ -69,7 +70,7 @@ export async function readAuthorizationRequest(
  * Returns the answer for a program that an administrator has registered, or that is on the person's computer. For others
  * it throws: who registers an address could have people sent there from here, without a word, by a link to this service.
  */
-function sendBack({ kind }: KnownClient, redirectUri: string, reason: string, answer: Redirect): Redirect {
+function returnToProgram({ kind }: KnownClient, redirectUri: string, reason: string, answer: Redirect): Redirect {
   const described = describeRedirect(redirectUri)
   if (kind === 'registered' || described.type === 'this computer') return answer
   const target = described.type === 'site' ? described.host : `${described.scheme}:`
@@ -87,7 +88,7 @@ function readOnce(parameters: URLSearchParams, name: string, maxLength: number):
 /** Parameters that may stand in a request once. */
 const singles = ['response_type', 'scope', 'state', 'code_challenge', 'code_challenge_method', 'response_mode']
 
-function readWishes(ctx: Context, parameters: URLSearchParams) {
+function readRequestedAccess(ctx: Context, parameters: URLSearchParams) {
   const repeated = singles.find((name) => parameters.getAll(name).length > 1)
   if (repeated) throw new RedirectedRefusal('invalid_request', `The parameter ${repeated} stands there twice.`)
   if ((parameters.get('state')?.length ?? 0) > MAX_STATE)

@@ -37,7 +37,7 @@ export async function readClients(ctx: Context, page: z.output<typeof clientPage
 export async function blockClient(ctx: Context, { id, blocked }: { id: number; blocked: boolean }) {
   await withChangeLog(ctx, async (em, changes) => {
     const [client] = await runStatement(em, lockClient, [id])
-    if (!client) throw createMissing(id)
+    if (!client) throw createMissingProblem(id)
     await runStatement(em, setClientBlocked, [id, blocked])
     const tokens = blocked ? await runStatement(em, listGrantTokens, [id]) : []
     changes.addEnded(tokens.map(({ tokenId }) => tokenCredential(tokenId)))
@@ -49,7 +49,7 @@ export async function blockClient(ctx: Context, { id, blocked }: { id: number; b
   return { id, blocked }
 }
 
-const createMissing = (id: number) => new Problem('not_found', { detail: `There is no program ${id}.` })
+const createMissingProblem = (id: number) => new Problem('not_found', { detail: `There is no program ${id}.` })
 
 export const newClient = z.strictObject({
   name: z
@@ -94,7 +94,7 @@ export async function rotateSecret(ctx: Context, id: number): Promise<{ id: numb
   const clientSecret = generateSecret()
   await runInTransaction(ctx, undefined, async (em) => {
     const [client] = await runStatement(em, lockClient, [id])
-    if (!client) throw createMissing(id)
+    if (!client) throw createMissingProblem(id)
     if (client.kind !== 'registered')
       throw new Problem('invalid', { detail: 'Only a program that an administrator has registered has a secret.' })
     await runStatement(em, setClientSecret, [id, hashSecret(clientSecret)])

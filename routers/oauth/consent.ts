@@ -46,7 +46,7 @@ interface ConsentServer extends ListedServer {
   account?: ConnectionState | 'none'
 }
 
-/** What a person sees before they answer the request of a program. */
+/** A person sees this before they answer the request of a program. */
 export interface ConsentView {
   /** Answers the request; it works once, in this session, for 15 minutes. */
   request: string
@@ -166,16 +166,17 @@ async function takeRequest(ctx: ConsentContext, sealed: string): Promise<Authori
   assertMayConsent(ctx)
   const opened = openSealed(services.vault, sealed, OAUTH_REQUEST, sealedRequest)
   const isOwn = opened?.user === caller.person.id && opened.session === browser.session?.handle
-  if (!opened || !isOwn || Date.now() > opened.at + ANSWER_MS) throw createOutdated()
-  if (!(await services.stores.kv.setIfAbsent(`oauth:answered:${opened.id}`, '1', ANSWER_MS))) throw createOutdated()
+  if (!opened || !isOwn || Date.now() > opened.at + ANSWER_MS) throw createOutdatedProblem()
+  if (!(await services.stores.kv.setIfAbsent(`oauth:answered:${opened.id}`, '1', ANSWER_MS)))
+    throw createOutdatedProblem()
   const found = await readAuthorizationRequest(ctx, opened.query)
   return 'request' in found ? found.request : found
 }
 
-const createOutdated = () => refuseOnPage('This request is no longer valid. Start again from the program.')
+const createOutdatedProblem = () => refuseOnPage('This request is no longer valid. Start again from the program.')
 
 /** Gives the program a code for what the person allows. `servers` is null for all, also those that are added later. */
-export async function agree(ctx: ConsentContext, sealed: string, servers: number[] | null): Promise<Redirect> {
+export async function acceptRequest(ctx: ConsentContext, sealed: string, servers: number[] | null): Promise<Redirect> {
   const request = await takeRequest(ctx, sealed)
   if ('redirectTo' in request) return request
   const { client, redirectUri, challenge, abilities, resources } = request
@@ -188,8 +189,8 @@ export async function agree(ctx: ConsentContext, sealed: string, servers: number
     const [saved] = await runStatement(em, saveClient, toClientValues(request))
     if (!saved) throw refuseOnPage('An administrator has blocked this program.')
     const expiresAt = new Date(Date.now() + CODE_MS)
-    const given = [redirectUri, challenge, abilities, resources, chosen, expiresAt]
-    await runStatement(em, insertCode, [hashSecret(code), saved.id, person.id, ...given])
+    const values = [redirectUri, challenge, abilities, resources, chosen, expiresAt]
+    await runStatement(em, insertCode, [hashSecret(code), saved.id, person.id, ...values])
     const { name, host } = client
     ctx.auditedCall?.setSubject(`user:${person.id}`).recordChange({ client: name, host, abilities, servers: chosen })
   })
@@ -211,7 +212,7 @@ async function chooseServers(ctx: ConsentContext, request: AuthorizationRequest,
   return wanted && shown.filter((id) => wanted.includes(id))
 }
 
-export async function decline(ctx: ConsentContext, sealed: string): Promise<Redirect> {
+export async function declineRequest(ctx: ConsentContext, sealed: string): Promise<Redirect> {
   const request = await takeRequest(ctx, sealed)
   if ('redirectTo' in request) return request
   return buildRefusal(ctx, request, 'access_denied', 'The person has declined.')

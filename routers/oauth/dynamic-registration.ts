@@ -2,9 +2,9 @@ import { z } from 'zod'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { toClientName } from './client-name.ts'
-import { assertWithinRate } from './client-rate.ts'
 import { writeDynamicId } from './oauth-client.ts'
-import { assertOAuthOn, isOpenTo, refuse } from './oauth-errors.ts'
+import { refuseRequest } from './oauth-errors.ts'
+import { assertOAuthOn, assertWithinRate, isOpenTo } from './oauth-policy.ts'
 import { isAcceptableRedirect } from './redirect-address.ts'
 
 export const registration = z.strictObject({
@@ -37,12 +37,15 @@ export async function registerDynamic(
   await assertWithinRate(ctx)
   const redirectUris = [...new Set(wanted)].filter((address) => isAcceptableRedirect(address, settings.oauth))
   if (redirectUris.length === 0)
-    throw refuse(
-      'invalid_redirect_uri',
+    throw refuseRequest(
       'No redirect_uri is allowed here: use https, http on a loopback address, or ask the administrator for OAUTH_REDIRECTS.',
+      'invalid_redirect_uri',
     )
   if (redirectUris.join('').length > MAX_ADDRESSES)
-    throw refuse('invalid_redirect_uri', `The redirect_uris have more than ${MAX_ADDRESSES} characters together.`)
+    throw refuseRequest(
+      `The redirect_uris have more than ${MAX_ADDRESSES} characters together.`,
+      'invalid_redirect_uri',
+    )
   const issuedAt = Math.floor(Date.now() / 1000)
   const shownName = toClientName(name) || 'A program'
   const clientId = writeDynamicId(ctx, { name: shownName, redirectUris, registeredAt: issuedAt })

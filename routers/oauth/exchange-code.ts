@@ -15,10 +15,10 @@ import { runForOneRow, runStatement } from '../core/run-statement.ts'
 import { isSameSecret } from '../ports/constant-time.ts'
 import { removeSlash } from '../ports/web-address.ts'
 import { endGrant, logEnd } from './grants.ts'
-import { refuse } from './oauth-errors.ts'
+import { refuseRequest } from './oauth-errors.ts'
 import { makePair } from './program-tokens.ts'
 import { assertWithinResources } from './resource-address.ts'
-import { findEnd, type IssuedTokens, type TokenRequest, toIssued } from './token-request.ts'
+import { computeEnd, type IssuedTokens, type TokenRequest, toIssuedTokens } from './token-request.ts'
 
 const MAX_TOKEN_NAME = 16
 const MAX_DEVICE = 40
@@ -26,7 +26,7 @@ const MAX_DEVICE = 40
 /** Exchanges a code for the tokens of a new grant. A code that is used again ends what it gave. */
 export async function exchangeCode(ctx: Context, clientId: string, request: TokenRequest): Promise<IssuedTokens> {
   const { code = '', codeVerifier = '', redirectUri } = request
-  if (!code || !codeVerifier) throw refuse('invalid_request', 'A code and its code_verifier are required.')
+  if (!code || !codeVerifier) throw refuseRequest('A code and its code_verifier are required.', 'invalid_request')
   const outcome = await withChangeLog(ctx, async (em, changes) => {
     const [issued] = await runStatement(em, lockCode, [hashSecret(code), clientId])
     if (!issued) return 'This code is not valid.'
@@ -40,7 +40,7 @@ export async function exchangeCode(ctx: Context, clientId: string, request: Toke
     if (!isSameSecret(hash('sha256', codeVerifier, 'base64url'), issued.challenge)) return 'The code_verifier is wrong.'
     return createGrantFor(ctx, { em, changes }, issued, request)
   })
-  if (typeof outcome === 'string') throw refuse('invalid_grant', outcome)
+  if (typeof outcome === 'string') throw refuseRequest(outcome, 'invalid_grant')
   return outcome
 }
 
@@ -56,12 +56,12 @@ async function createGrantFor(
   // A program that named no address before is bound to the one that it names now.
   const resources = issued.resources.length > 0 ? issued.resources : wanted.map(removeSlash)
   const now = Date.now()
-  const endsAt = findEnd(now, now, oauth.grantLifetime)
+  const endsAt = computeEnd(now, now, oauth.grantLifetime)
   const salt = randomBytes(16).toString('hex')
   const tokenName = [...clientName].slice(0, MAX_TOKEN_NAME).join('')
   const { id: tokenId } = await runForOneRow(em, createProgramToken, [userId, tokenName, hashSecret(salt), abilities])
-  const given = [salt, resources, servers, new Date(now), new Date(endsAt), findDevice(userAgent)]
-  const { id } = await runForOneRow(em, createGrant, [userId, client, tokenId, ...given])
+  const values = [salt, resources, servers, new Date(now), new Date(endsAt), findDevice(userAgent)]
+  const { id } = await runForOneRow(em, createGrant, [userId, client, tokenId, ...values])
   const pair = makePair(ctx, { id, tokenId, salt }, 0)
   const expiresAt = Math.min(now + oauth.accessLifetime, endsAt)
   await runStatement(em, setTokenSecret, [tokenId, pair.hash, null, new Date(expiresAt)])
@@ -71,7 +71,7 @@ async function createGrantFor(
     { requestId: ctx.requestId, grantId: id, tokenId, userId, abilities },
     'a program was signed in',
   )
-  return toIssued(pair, { expiresAt, abilities }, now)
+  return toIssuedTokens(pair, { expiresAt, abilities }, now)
 }
 
 /** Ends the grants of a person that were not used for the longest time, if there are too many. */

@@ -16,12 +16,12 @@ import {
   registerForAll,
   rotateSecret,
 } from './client-admin.ts'
-import { agree, type ConsentView, decline, showRequest } from './consent.ts'
+import { acceptRequest, type ConsentView, declineRequest, showRequest } from './consent.ts'
 import { offersDocuments } from './document-access.ts'
 import { registerDynamic, registration } from './dynamic-registration.ts'
 import { endGrantFor, endOwnGrant } from './grants.ts'
 import { checkInput, checkSignIn, type SignInCheck } from './sign-in-check.ts'
-import { exchange, revocation, revoke } from './token-endpoint.ts'
+import { issueTokens, revocation, revokeToken } from './token-endpoint.ts'
 import { tokenRequest } from './token-request.ts'
 
 const MAX_SEALED = 16_384
@@ -40,12 +40,12 @@ export const oauthRouter = router({
   agree: sessionUser
     .meta(about('Allow a program what it asks for. The browser then goes to the returned address.'))
     .input(z.strictObject({ request, servers }))
-    .mutation(({ ctx, input }): Promise<Redirect> => agree(ctx, input.request, input.servers)),
+    .mutation(({ ctx, input }): Promise<Redirect> => acceptRequest(ctx, input.request, input.servers)),
 
   decline: sessionUser
     .meta(about('Decline the request of a program. The browser then goes to the returned address.'))
     .input(z.strictObject({ request }))
-    .mutation(({ ctx, input }): Promise<Redirect> => decline(ctx, input.request)),
+    .mutation(({ ctx, input }): Promise<Redirect> => declineRequest(ctx, input.request)),
 
   grants: sessionUser
     .meta(about('List the programs that the caller has signed in.'))
@@ -59,7 +59,7 @@ export const oauthRouter = router({
   token: anyone
     .meta(about('Exchange a code or a refresh token for tokens, as RFC 6749 says.'))
     .input(tokenRequest)
-    .mutation(({ ctx, input }) => exchange(ctx, input)),
+    .mutation(({ ctx, input }) => issueTokens(ctx, input)),
 
   register: anyone
     .meta(about('Register a program as RFC 7591 says. Nothing is stored: its id contains the registration.'))
@@ -75,7 +75,7 @@ export const oauthRouter = router({
   revoke: anyone
     .meta(about('End the grant of a token, as RFC 7009 says.'))
     .input(revocation)
-    .mutation(({ ctx, input }) => revoke(ctx, input)),
+    .mutation(({ ctx, input }) => revokeToken(ctx, input)),
 
   clients: adminSession
     .meta(about('List the programs that people have signed in, and those that are registered or blocked.'))

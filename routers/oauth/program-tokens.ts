@@ -4,7 +4,7 @@ import type { Context } from '../core/context.ts'
 import { isSameSecret } from '../ports/constant-time.ts'
 import { OAUTH_TOKEN } from '../ports/vault.ts'
 
-/** What the secrets of a grant are made of, besides the application key. */
+/** The secrets of a grant are derived from these values and the application key. */
 export interface TokenSource {
   id: number
   tokenId: number

@@ -13,10 +13,10 @@ import { withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { tokenCredential } from '../ports/credential-watch.ts'
-import { refuse } from './oauth-errors.ts'
+import { refuseRequest } from './oauth-errors.ts'
 import { isGenuine, makePair, readRefreshToken, remakePair } from './program-tokens.ts'
 import { assertWithinResources } from './resource-address.ts'
-import { findEnd, type IssuedTokens, type TokenRequest, toIssued } from './token-request.ts'
+import { computeEnd, type IssuedTokens, type TokenRequest, toIssuedTokens } from './token-request.ts'
 
 /** Time in which the other processes of a program may present the token that one of them has just exchanged. */
 const GRACE_MS = 60_000
@@ -32,37 +32,37 @@ export async function refreshGrant(
   { refreshToken = '', resources }: TokenRequest,
 ): Promise<IssuedTokens> {
   const claim = readRefreshToken(refreshToken)
-  if (!claim) throw refuse('invalid_grant', 'This refresh token is not valid.')
+  if (!claim) throw refuseRequest('This refresh token is not valid.', 'invalid_grant')
   const outcome = await withChangeLog(ctx, async (em, changes) => {
     const [grant] = await runStatement(em, lockGrant, [claim.grantId])
     if (!grant || grant.clientId !== clientId || !isGenuine(ctx, grant, claim))
       return 'This refresh token is not valid.'
     if (grant.blocked || grant.disabled || Date.now() >= grant.endsAt) return 'The access of this program has ended.'
     assertWithinResources(ctx, grant.resources, resources)
-    return answerGenuine(ctx, { em, changes }, grant, claim.generation)
+    return refreshGenuine(ctx, { em, changes }, grant, claim.generation)
   })
-  if (typeof outcome === 'string') throw refuse('invalid_grant', outcome)
+  if (typeof outcome === 'string') throw refuseRequest(outcome, 'invalid_grant')
   return outcome
 }
 
 /** Answers a token that we made. One that is ahead of the grant comes from the time before a backup was restored. */
-async function answerGenuine(
+async function refreshGenuine(
   ctx: Context,
   tx: ChangeTransaction,
   grant: LockedGrant,
   presented: number,
 ): Promise<IssuedTokens | string> {
-  if (presented >= grant.generation) return rotate(ctx, tx, grant, presented + 1)
+  if (presented >= grant.generation) return rotateTokens(ctx, tx, grant, presented + 1)
   if (presented === grant.generation - 1 && Date.now() < grant.rotatedAt + GRACE_MS) {
     const pair = remakePair(ctx, grant, grant.generation, grant.hash)
-    return pair ? toIssued(pair, grant, Date.now()) : rotate(ctx, tx, grant, grant.generation + 1)
+    return pair ? toIssuedTokens(pair, grant, Date.now()) : rotateTokens(ctx, tx, grant, grant.generation + 1)
   }
   await endReplayed(ctx, tx, grant)
   return 'This refresh token was used before, so the access of this program has ended.'
 }
 
 /** Makes the tokens of the next generation. Earlier access tokens work until their own ends. */
-async function rotate(
+async function rotateTokens(
   ctx: Context,
   { em }: ChangeTransaction,
   grant: LockedGrant,
@@ -71,15 +71,15 @@ async function rotate(
   const { oauth } = ctx.services.settings
   const now = Date.now()
   const pair = makePair(ctx, grant, generation)
-  const endsAt = findEnd(grant.createdAt, now, oauth.grantLifetime)
+  const endsAt = computeEnd(grant.createdAt, now, oauth.grantLifetime)
   const expiresAt = Math.min(now + oauth.accessLifetime, endsAt)
-  const earlier = JSON.stringify(listEarlier(grant, now))
+  const earlier = JSON.stringify(listEarlierSecrets(grant, now))
   await runStatement(em, rotateGrant, [grant.id, generation, new Date(now), new Date(endsAt)])
   await runStatement(em, setTokenSecret, [grant.tokenId, pair.hash, earlier, new Date(expiresAt)])
-  return toIssued(pair, { expiresAt, abilities: grant.abilities }, now)
+  return toIssuedTokens(pair, { expiresAt, abilities: grant.abilities }, now)
 }
 
-const listEarlier = ({ hash, expiresAt, previous }: LockedGrant, now: number): EarlierSecret[] =>
+const listEarlierSecrets = ({ hash, expiresAt, previous }: LockedGrant, now: number): EarlierSecret[] =>
   [{ hash, endsAt: new Date(expiresAt).toISOString() }, ...(previous ?? [])]
     .filter(({ endsAt }) => Date.parse(endsAt) > now)
     .slice(0, MAX_EARLIER)

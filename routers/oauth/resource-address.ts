@@ -1,6 +1,6 @@
 import type { Context } from '../core/context.ts'
 import { removeSlash } from '../ports/web-address.ts'
-import { refuse } from './oauth-errors.ts'
+import { refuseRequest } from './oauth-errors.ts'
 
 const GATEWAY = '/mcp'
 const serverPath = /^\/mcp\/[\w-]{1,120}$/
@@ -32,7 +32,7 @@ export function assertWithinResources(
   const isGranted = (address: string) =>
     isResource(ctx, address) && (granted.length === 0 || granted.some((resource) => isWithin(resource, address)))
   if (!wanted.map(removeSlash).every(isGranted))
-    throw refuse('invalid_target', 'The resource is not the one for which access was given.')
+    throw refuseRequest('The resource is not the one for which access was given.', 'invalid_target')
 }
 
 /** Returns true if a token with these resources is good at a path; without resources it is good everywhere. */

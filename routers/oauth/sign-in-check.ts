@@ -4,7 +4,7 @@ import type { Settings } from '../core/settings.ts'
 import { isLoopbackHost } from '../ports/web-address.ts'
 import { parseDocument } from './client-document.ts'
 import { knownDocuments } from './document-access.ts'
-import { isOpenTo } from './oauth-errors.ts'
+import { isOpenTo } from './oauth-policy.ts'
 
 export const checkInput = z.strictObject({
   documents: z

@@ -5,24 +5,24 @@ import { withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { isSameSecret } from '../ports/constant-time.ts'
-import { assertWithinRate } from './client-rate.ts'
 import { exchangeCode } from './exchange-code.ts'
 import { endGrant, logEnd } from './grants.ts'
 import { findTokenClient } from './oauth-client.ts'
-import { assertOAuthOn, refuse } from './oauth-errors.ts'
+import { refuseRequest } from './oauth-errors.ts'
+import { assertOAuthOn, assertWithinRate } from './oauth-policy.ts'
 import { isGenuine, readRefreshToken } from './program-tokens.ts'
 import { refreshGrant } from './refresh-grant.ts'
-import { clientCredentials, type IssuedTokens, type TokenRequest, value } from './token-request.ts'
+import { clientCredentials, type IssuedTokens, parameter, type TokenRequest } from './token-request.ts'
 
-export const revocation = z.strictObject({ ...clientCredentials, token: value })
+export const revocation = z.strictObject({ ...clientCredentials, token: parameter })
 type Revocation = z.output<typeof revocation>
 
-/** Answers the token endpoint. */
-export async function exchange(ctx: Context, request: TokenRequest): Promise<IssuedTokens> {
+/** Issues tokens for a code or a refresh token. */
+export async function issueTokens(ctx: Context, request: TokenRequest): Promise<IssuedTokens> {
   const clientId = await authenticateClient(ctx, request)
   if (request.grantType === 'authorization_code') return exchangeCode(ctx, clientId, request)
   if (request.grantType === 'refresh_token') return refreshGrant(ctx, clientId, request)
-  throw refuse('unsupported_grant_type', 'The grant_type is authorization_code or refresh_token.')
+  throw refuseRequest('The grant_type is authorization_code or refresh_token.', 'unsupported_grant_type')
 }
 
 /** Returns the stored id of the calling client. One with a secret must know it; others prove themselves by their codes. */
@@ -35,12 +35,13 @@ async function authenticateClient(
   const client = await findTokenClient(ctx, clientId)
   const secretHash = client?.stored?.secretHash
   const isAuthentic = !secretHash || isSameSecret(hashSecret(clientSecret ?? ''), secretHash)
-  if (!client || !isAuthentic) throw refuse('invalid_client', 'This client is not known here, or its secret is wrong.')
+  if (!client || !isAuthentic)
+    throw refuseRequest('This client is not known here, or its secret is wrong.', 'invalid_client')
   return client.storedId
 }
 
 /** Ends the grant of a token. As RFC 7009 wants, one that is no token of this client changes nothing and is no error. */
-export async function revoke(ctx: Context, request: Revocation): Promise<void> {
+export async function revokeToken(ctx: Context, request: Revocation): Promise<void> {
   const clientId = await authenticateClient(ctx, request)
   const refresh = readRefreshToken(request.token)
   const access = readToken(request.token)
