@@ -224,7 +224,7 @@ async function syncLimits(host: Api, log: FastifyBaseLogger): Promise<void> {
   if (limits.ofNobody.length > 0)
     log.warn(
       { limits: limits.ofNobody },
-      'limits are for people or apps that are not there yet, and hold from the moment that they are',
+      'limits are for people, apps or others that are not there yet, and hold from the moment that they are',
     )
 }
 

@@ -86,7 +86,7 @@ async function printSimulation(
     ...(count > rows.length ? [`There are ${count - rows.length} more rows: --csv prints all of them.`] : []),
     `Calls: ${totals.calls}, of which limits that are enforced would have refused ${totals.refused}.`,
     ...(leftOut > 0 ? [`Left out: ${leftOut} calls that are kept as sums of a day only.`] : []),
-    ...(ofNobody.length > 0 ? [`For people or apps that are not there yet: ${ofNobody.join(', ')}.`] : []),
+    ...(ofNobody.length > 0 ? [`For people, apps or others that are not there yet: ${ofNobody.join(', ')}.`] : []),
     APPROXIMATIONS,
   ]
   return context.print({ record: rows, text: text.join('\n') })

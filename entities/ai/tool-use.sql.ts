@@ -9,6 +9,7 @@ export interface EndedToolUse {
   tokenId: number | null
   /** The label of the tool server; null for a function of an extension. */
   server: string | null
+  serverId: number | null
   tool: string
   surface: ToolSurface
   outcome: ToolOutcomeWord
@@ -20,15 +21,15 @@ export interface EndedToolUse {
 export const recordToolUses = statement<never>(
   'record-tool-uses',
   `with calls as (
-     select * from jsonb_to_recordset($1::jsonb) as c("userId" int, "tokenId" int, server text, tool text, surface text,
+     select * from jsonb_to_recordset($1::jsonb) as c("userId" int, "tokenId" int, server text, "serverId" int, tool text, surface text,
                                                       outcome text, "durationMs" int, bytes int)
    ), tokens as (
      select t.id from ${AccessToken.tableName} t where t.id = any(array(select "tokenId" from calls)) order by t.id for key share
    ), people as (
      select u.id from ${User.tableName} u where u.id = any(array(select "userId" from calls)) order by u.id for key share
    )
-   insert into tool_uses (user_id, token_id, server, tool, surface, outcome, duration_ms, bytes)
-   select u.id, t.id, c.server, c.tool, c.surface, c.outcome, c."durationMs", c.bytes
+   insert into tool_uses (user_id, token_id, server, server_id, tool, surface, outcome, duration_ms, bytes)
+   select u.id, t.id, c.server, c."serverId", c.tool, c.surface, c.outcome, c."durationMs", c.bytes
      from calls c left join people u on u.id = c."userId" left join tokens t on t.id = c."tokenId"`,
 )
 

@@ -8,11 +8,19 @@ const toolSurfaces = ['chat', 'room', 'mcp'] as const
 export type ToolSurface = (typeof toolSurfaces)[number]
 
 /**
- * `failed`: the tool reported an error of its own. `broken`: there was no result that could be taken. `refused`: the
- * person did not allow the call. `limited`: a limit had no room for it. `invalid`: the arguments did not match the schema, so nothing was called. `aborted`:
- * the caller had gone, or lost the right to the tool.
+ * Outcomes of calls that were made, and that limits counted. `failed`: the tool reported an error of its own. `broken`: there
+ * was no result that could be taken. `aborted`: the caller had gone, or lost the right to the tool.
  */
-const toolOutcomes = ['completed', 'failed', 'broken', 'refused', 'limited', 'invalid', 'aborted'] as const
+const countedOutcomes = ['completed', 'failed', 'broken', 'aborted'] as const
+
+/**
+ * Outcomes of calls that were never made. `refused`: the person did not allow the call. `asked`: the person was asked, and
+ * has not answered. `limited`: a limit had no room for it. `invalid`: the arguments did not match the schema. `unmade`: it
+ * failed before it began, or its caller had gone.
+ */
+export const uncountedOutcomes = ['refused', 'asked', 'limited', 'invalid', 'unmade'] as const
+
+const toolOutcomes = [...countedOutcomes, ...uncountedOutcomes] as const
 export type ToolOutcomeWord = (typeof toolOutcomes)[number]
 
 /** A call of a tool, without its arguments and its result. It outlives the person, the token and the tool. */
@@ -27,6 +35,8 @@ export const ToolUse = defineEntity({
     token: () => p.manyToOne(AccessToken).deleteRule('set null').nullable().index().ref(),
     /** The label of the tool server; null for a function of an extension. */
     server: p.string().length(120).nullable(),
+    /** Limits count by it, as labels change. It outlives the server, so nothing refers to it. */
+    serverId: p.integer().nullable(),
     tool: p.string().length(120),
     surface: p.enum(toolSurfaces),
     outcome: p.enum(toolOutcomes),

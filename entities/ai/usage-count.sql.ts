@@ -1,6 +1,6 @@
 import { User } from '../identity/user.ts'
 import { unboundedStatement } from '../sql/statement.ts'
-import { ToolUse } from './tool-use.ts'
+import { ToolUse, uncountedOutcomes } from './tool-use.ts'
 import { runningPeriod } from './usage-counter.sql.ts'
 
 /** SQL for the subjects of a recorded call `r` by a person `u` that a limit `l` counts. */
@@ -40,20 +40,20 @@ const toolSubjects = `unnest(case l.subject
          when 'group' then u.groups::text[]
          when 'user' then array[r.user_id::text]
          when 'token' then array[r.token_id::text]
-         when 'tool-server' then array[r.server::text]
+         when 'tool-server' then array[r.server_id::text]
          when 'tool' then array[r.tool::text]
        end)`
 
 /**
- * SQL for the recorded calls of tools in the running periods of limits. Calls that were never made are left out; of those
- * that were aborted it is not known, so they count.
+ * SQL for the recorded calls of tools in the running periods of limits. Calls that limits did not count are left out, as they
+ * were never made.
  */
 const recordedToolCalls = `
      select l.id as limit_id, w.subject_id, s.starts_at, s.ends_at, count(*) as used
        from usage_limits l ${runningPeriod}
        join ${ToolUse.tableName} r on r.created_at >= s.starts_at
                        and r.created_at - r.duration_ms * interval '1 ms' >= s.starts_at
-                       and r.outcome not in ('refused', 'limited', 'invalid')
+                       and r.outcome not in ('${uncountedOutcomes.join("','")}')
        left join ${User.tableName} u on u.id = r.user_id
       cross join lateral ${toolSubjects} as w(subject_id)
       where l.id = any($1::int[]) and l.active and l.unit = 'calls' and w.subject_id is not null

@@ -33,9 +33,9 @@ export const listCallableTools = coalescedStatement<{ tool: CallableToolRow }>(
 )
 
 /** Lists names of callable tools with their servers. Values: the groups of the caller, or null for all. */
-export const listNamesForGroups = statement<{ name: string; server: string | null }>(
+export const listNamesForGroups = statement<{ name: string; serverId: number | null; server: string | null }>(
   'list-tool-names-for-groups',
-  `select t.name, s.server_label as server from ai_tools t left join mcp_servers s on s.id = t.server_id
+  `select t.name, s.id as "serverId", s.server_label as server from ai_tools t left join mcp_servers s on s.id = t.server_id
     where ${isCallable('t', 's')} and ${isForGroups('t', '$1::text[]')} and (s.id is null or ${isForGroups('s', '$1::text[]')})
     order by t.name limit 10000`,
 )

@@ -13,7 +13,7 @@ import { Room } from '../rooms/room.ts'
 import { statement } from '../sql/statement.ts'
 
 export type NamedLimitState = LimitState & {
-  /** Name of the person, of the token's owner or of the app, or slug of the room; otherwise null. */
+  /** Name of the person, of the token's owner or of the app, slug of the room, or label of the tool server; otherwise null. */
   subjectName: string | null
   /** Target of the limit: a kind, as in `user`, or a single subject, as in `user:ada`. */
   target: string
@@ -27,14 +27,23 @@ export type NamedLimitState = LimitState & {
   fromFile: boolean
 }
 
+/**
+ * SQL for the labels of tool servers. `own_label` is null if a target cannot name the server by it: others may have the
+ * same, and digits are ids.
+ */
+const selectLabels = `select id, server_label as label,
+         case when count(*) over (partition by server_label) = 1 and server_label !~ '^[0-9]+$' then server_label end as own_label
+    from ${McpServer.tableName}`
+
 /** SQL for limits with all subjects counted in the current period. */
 const selectLimitStates = (
   condition: string,
   { first = 'l.name, 3', order = 's.name, s."subjectId"', most = 10_000 } = {},
 ) => `
-  select s.*, coalesce(u.username, a.name, r.slug) as "subjectName",
+  select s.*, coalesce(u.username, a.name, r.slug, m.label) as "subjectName",
          case when s."ownId" is null then s.subject else concat(s.subject, ':',
-           case when s.subject in ('user', 'app', 'room') then coalesce(u.username, a.name, r.slug, regexp_replace(s."ownId", '^name:', ''))
+           case when s.subject in ('user', 'app', 'room', 'tool-server')
+                then coalesce(u.username, a.name, r.slug, m.own_label, regexp_replace(s."ownId", '^name:', ''))
                 else s."ownId" end) end as target
     from (
       select ${selectLimitState(`coalesce(c.subject_id, l.subject_id, '')`)},
@@ -47,6 +56,7 @@ const selectLimitStates = (
     left join ${User.tableName} u on u.id::text = case s.subject when 'user' then s."subjectId" else t.user_id::text end
     left join ${ExtApp.tableName} a on s.subject = 'app' and a.id::text = s."subjectId"
     left join ${Room.tableName} r on s.subject = 'room' and r.id::text = s."subjectId"
+    left join (${selectLabels}) m on s.subject = 'tool-server' and m.id::text = s."subjectId"
    order by ${order}`
 
 export const listLimits = statement<NamedLimitState>('list-limits', selectLimitStates('true'))
@@ -81,17 +91,28 @@ export const limitSubjectExists = statement<{ exists: boolean }>(
      when 'app' then exists (select from ${ExtApp.tableName} where id::text = $2)
      when 'user' then exists (select from ${User.tableName} where id::text = $2)
      when 'token' then exists (select from ${AccessToken.tableName} where id::text = $2)
-     when 'tool-server' then exists (select from ${McpServer.tableName} where server_label = $2)
+     when 'tool-server' then exists (select from ${McpServer.tableName} where id::text = $2)
      when 'tool' then exists (select from ${AiTool.tableName} where name = $2)
    end as exists`,
 )
 
-/** Finds people, apps and rooms by name. Values: usernames, names of apps, slugs of rooms. */
+/**
+ * Finds people, apps, rooms and tool servers by name, but no server whose label others have, too. Values: usernames, names
+ * of apps, slugs of rooms, labels of tool servers.
+ */
 export const findNamed = statement<{ subject: LimitSubject; name: string; id: number }>(
   'find-named',
   `select 'user' as subject, username as name, id from ${User.tableName} where username = any($1::text[])
    union all select 'app', name, id from ${ExtApp.tableName} where name = any($2::text[])
-   union all select 'room', slug, id from ${Room.tableName} where slug = any($3::text[])`,
+   union all select 'room', slug, id from ${Room.tableName} where slug = any($3::text[])
+   union all select 'tool-server', server_label, min(id) from ${McpServer.tableName} where server_label = any($4::text[])
+              group by server_label having count(*) = 1`,
+)
+
+/** Lists the tool servers with a label. Values: the label. */
+export const listServersLabelled = statement<{ id: number }>(
+  'list-servers-labelled',
+  `select id from ${McpServer.tableName} where server_label = $1 order by id limit 100`,
 )
 
 /** Names that are compared with a name that does not exist. */

@@ -30,12 +30,14 @@ const ownLimits = userWith('read')
       listRooms(ctx),
     ])
     const providers = [...new Set(models.map(({ provider }) => provider))]
-    const servers = [...new Set(tools.flatMap(({ server }) => server ?? []))]
+    const servers = new Map(
+      tools.flatMap(({ serverId, server }) => (serverId === null ? [] : [[`${serverId}`, server]])),
+    )
     const subjects: SubjectId[] = [
       ...listCallerSubjects(caller),
       ...providers.map((provider) => ['provider', provider] as const),
       ...models.map(({ modelId }) => ['model', modelId] as const),
-      ...servers.map((label) => ['tool-server', label] as const),
+      ...[...servers.keys()].map((id) => ['tool-server', id] as const),
       ...tools.map(({ name }) => ['tool', name] as const),
       ...rooms.map(({ id }) => ['room', id] as const),
     ]
@@ -48,6 +50,7 @@ const ownLimits = userWith('read')
       ...limit,
       /** Name that people gave the room. */
       roomName: limit.subject === 'room' ? (names.get(limit.subjectId) ?? null) : null,
+      serverLabel: limit.subject === 'tool-server' ? (servers.get(limit.subjectId) ?? null) : null,
     }))
   })
 

@@ -21,7 +21,7 @@ export interface Erasure extends ChangeTransaction {
 }
 
 export interface NameHolder {
-  subject: 'user' | 'app'
+  subject: 'user' | 'app' | 'tool-server'
   id: number
   name: string
   em: EntityManager
@@ -58,9 +58,12 @@ export interface Hooks {
     userId?: number | undefined
     notes: ResponseNotes
   }
-  /** A person or an app takes a name, in a transaction. */
+  /** A person, an app or a tool server takes a name, in a transaction. */
   'name-taken': NameHolder
-  /** A person or an app releases its name, in a transaction: it is being deleted or renamed. */
+  /**
+   * A person or an app releases its name, in a transaction: it is being deleted or renamed. A tool server releases it only
+   * with its deletion, so that a new label ends no limit.
+   */
   'name-freed': NameHolder
   /** A person stores their first keys, in a transaction, and has accepted the policy if one was shown. */
   'user-registered': { userId: number; em: EntityManager; policy: AcceptedPolicy | undefined }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import type { ApprovableCall } from '../ai/approvals/approvable-call.ts'
+import type { ApprovableCall, ApprovalRefusal } from '../ai/approvals/approvable-call.ts'
 import { describeInput, PageApprovals, rememberForProgram } from '../ai/approvals/page-approvals.ts'
 import { createFingerprint } from '../ai/approvals/page-questions.ts'
 import type { ChatContext } from '../ai/chat-context.ts'
@@ -64,20 +64,24 @@ export class GatewayApprovals {
   }
 
   /** Returns the reason why the call must not run; the program has to ask where `question` is set. */
-  async findRefusal(call: ApprovableCall): Promise<string | undefined> {
+  async findRefusal(call: ApprovableCall): Promise<ApprovalRefusal | undefined> {
     if (await this.#page.take(call)) return undefined
     const { answer, canAsk, tool } = this.#options
     const canAnswer = answer ? answer.action !== 'cancel' : canAsk
     // Only a session answers for a server with `page`, as a program might answer in the person's place.
-    if (tool.approval !== 'always' || !canAnswer) return this.#page.ask(call)
+    if (tool.approval !== 'always' || !canAnswer) return { reason: await this.#page.ask(call), isAsked: true }
     const fingerprint = createFingerprint(call)
     return answer ? this.#applyAnswer(answer, call, fingerprint) : this.#askInPlace(call, fingerprint)
   }
 
-  async #applyAnswer(answer: ToolAnswer, call: ApprovableCall, fingerprint: string) {
+  async #applyAnswer(
+    answer: ToolAnswer,
+    call: ApprovableCall,
+    fingerprint: string,
+  ): Promise<ApprovalRefusal | undefined> {
     const { action, choice } = answer
-    if (action === 'decline' || choice === 'no') return 'The person does not allow this call.'
-    if (!(await this.#redeem(answer, fingerprint))) return STALE_ANSWER
+    if (action === 'decline' || choice === 'no') return { reason: 'The person does not allow this call.' }
+    if (!(await this.#redeem(answer, fingerprint))) return { reason: STALE_ANSWER }
     if (choice === 'remember') await rememberForProgram(this.#ctx.services, this.#program, call)
     return undefined
   }
@@ -94,7 +98,7 @@ export class GatewayApprovals {
     return this.#ctx.services.stores.kv.setIfAbsent(`mcp-answer:${opened.id}`, '1', STATE_MS)
   }
 
-  #askInPlace(call: ApprovableCall, fingerprint: string): string {
+  #askInPlace(call: ApprovableCall, fingerprint: string): ApprovalRefusal {
     const state: QuestionState = {
       id: randomUUID(),
       person: this.#person,
@@ -108,7 +112,7 @@ export class GatewayApprovals {
       state: this.#ctx.services.vault.seal(JSON.stringify(state), TOOL_REQUEST_STATE),
       lifetime: this.#ctx.services.settings.tools.approvalLifetime,
     }
-    return 'The person is asked whether this tool may be called.'
+    return { reason: 'The person is asked whether this tool may be called.', isAsked: true }
   }
 
   get #program() {

@@ -323,6 +323,21 @@ describe('the file that LIMITS names', () => {
     expect(await machine.json('limits', 'list')).toEqual([])
   })
 
+  test('a limit of the file waits for a tool server of its label, and stays with it', async () => {
+    const limit = '{ name: attic, for: "tool-server:Attic", cap: 5, unit: calls, per: day }'
+    const LIMITS = await file(machine.folder, `limits:\n  - ${limit}\n`)
+    await using app = await startApp({ DATABASE_URL: machine.env.DATABASE_URL, LIMITS })
+    const show = () => app.host.limits.show({ name: 'attic' })
+    expect(await show()).toMatchObject([{ subjectId: 'name:Attic', target: 'tool-server:Attic' }])
+    const server = await app.host.mcpServers.create({ serverLabel: 'Attic', url: 'https://attic.example/mcp' })
+    const id = String(server.id)
+    expect(await show()).toMatchObject([{ subjectId: id, target: 'tool-server:Attic' }])
+    await app.host.mcpServers.update({ id, serverLabel: 'Loft' })
+    expect(await show()).toMatchObject([{ subjectId: id, target: 'tool-server:Loft' }])
+    await app.host.mcpServers.delete({ id })
+    expect(await show()).toMatchObject([{ subjectId: 'name:Loft' }])
+  })
+
   test('a limit of the file for a missing person or app holds once created', async () => {
     const LIMITS = await file(
       machine.folder,

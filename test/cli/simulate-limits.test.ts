@@ -217,5 +217,5 @@ test('svc limits simulate names limits for missing people and apps, which refuse
   )
 
   expect(stdout).toContain('Nothing would have been refused.\n')
-  expect(stdout).toContain('\nFor people or apps that are not there yet: a, b.\n')
+  expect(stdout).toContain('\nFor people, apps or others that are not there yet: a, b.\n')
 })

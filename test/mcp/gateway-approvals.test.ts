@@ -248,6 +248,23 @@ test('a program that its person has signed in asks on our page, which lists and 
   expect(sent()).toEqual([{ text: 'page' }, { text: 'form' }])
 })
 
+test('a record tells who was asked from who refused, and neither counts', async () => {
+  const caller = await addPerson()
+  const state = (await send(caller.token, 'x')).result.requestState as string
+  await callTool(svc, 'bank_pay', { token: caller.token, input: { text: 'x' } })
+  await send(caller.token, 'x', state, { choice: 'no' })
+  await send(caller.token, 'y', state, { choice: 'once' })
+  const outcomes = () =>
+    svc.rows<{ outcome: string }>('select outcome from tool_uses where user_id = $1 order by id', [caller.id])
+  await expect
+    .poll(async () => (await outcomes()).map(({ outcome }) => outcome))
+    .toEqual(['asked', 'asked', 'refused', 'refused'])
+  const [person] = await svc.rows<{ username: string }>('select username from users where id = $1', [caller.id])
+  const limit = { name: 'few', for: `user:${person?.username}`, unit: 'calls', per: 'month', cap: 9 } as const
+  expect((await svc.host.limits.set({ ...limit, countFrom: 'period' })).begun).toMatchObject({ used: 0 })
+  await svc.host.limits.remove({ name: 'few' })
+})
+
 test('a changed definition ends each approval', async () => {
   const caller = await addPerson()
   const state = (await send(caller.token, 'y')).result.requestState as string

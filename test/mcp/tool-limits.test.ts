@@ -75,6 +75,11 @@ const readState = async (name = 'few') =>
     refused,
   }))
 
+const findServer = async () => {
+  const [row] = await svc.rows<{ id: string }>('select id::text as id from mcp_servers order by id limit 1')
+  return row?.id ?? ''
+}
+
 const readUses = () => svc.rows('select user_id as person, tool, surface, outcome from tool_uses order by id')
 
 const refusal = expect.stringMatching(
@@ -138,7 +143,7 @@ test('of a hundred calls at once at two replicas exactly those that fit are made
   expect(ofStaff).toBeLessThanOrEqual(30)
   // What one limit refuses takes nothing of the other one.
   expect(await readState()).toMatchObject([{ subjectId: 'staff', used: ofStaff, held: 0 }])
-  expect(await readState('wide')).toMatchObject([{ subjectId: 'Desk', used: 50, held: 0 }])
+  expect(await readState('wide')).toMatchObject([{ subjectId: await findServer(), used: 50, held: 0 }])
 })
 
 test('chat, rooms and programs share one limit, and the model is told', async () => {
@@ -221,8 +226,8 @@ test('people see the limits of tools that they may call, and guests none', async
   await svc.host.aiTools.update({ id: String(tool?.id), groups: ['staff'] })
   const seen = async (token?: string) => {
     const response = await svc.send('GET', '/trpc/usage.limits', { token })
-    const { result } = (await response.json()) as { result?: { data: { name: string; subjectId: string }[] } }
-    return [response.status, result?.data.map(({ name, subjectId }) => [name, subjectId])]
+    const { result } = (await response.json()) as { result?: { data: Record<string, string | null>[] } }
+    return [response.status, result?.data.map(({ name, subjectId, serverLabel }) => [name, serverLabel ?? subjectId])]
   }
   expect([await seen(ada.token), await seen(bob.token), await seen()]).toEqual([
     [
@@ -247,6 +252,38 @@ test('the command line sets limits of calls, and says what cannot be', async () 
   expect((await set('tool', 'EUR')).stderr).toContain('--unit must be calls, because the limit is for tools')
   expect((await set('model', 'calls')).stderr).toContain('--unit cannot be calls, which are those of tools')
   expect((await set('tool-server:Deks', 'calls')).stderr).toContain(
-    "There is no tool server named 'Deks'. Did you mean 'Desk'?",
+    "There is no tool server with the label 'Deks'. Did you mean 'Desk'?",
   )
+})
+
+test('a limit stays with its tool server when that gets another label', async () => {
+  const id = await findServer()
+  await setLimit({ for: 'tool-server:Desk' })
+  expect(await find(ada)).toBe('done')
+  await svc.host.mcpServers.update({ id, serverLabel: 'Office' })
+  expect([await find(ada), await find(bob)]).toEqual(['done', refusal])
+  expect(await svc.host.limits.show({ name: 'few' })).toMatchObject([
+    { target: 'tool-server:Office', subjectId: id, subjectName: 'Office', used: 2 },
+  ])
+  await flush()
+  // The count begins with what was recorded under both labels.
+  expect(await setLimit({ for: 'tool-server:Office', name: 'recorded', countFrom: 'period' })).toMatchObject({
+    begun: { used: 2 },
+  })
+  await svc.host.mcpServers.update({ id, serverLabel: 'Desk' })
+})
+
+test('of two tool servers with one label a limit names one by its id', async () => {
+  const id = await findServer()
+  const server = await svc.host.mcpServers.create({ serverLabel: 'Desk', url: 'https://desk.example/mcp' })
+  const other = String(server.id)
+  await expect(setLimit({ for: 'tool-server:Desk' })).rejects.toThrow(
+    `There are 2 tool servers with the label 'Desk'. Name one by its id: tool-server:${id} or tool-server:${other}.`,
+  )
+  await setLimit({ for: `tool-server:${other}`, cap: 0 })
+  expect(await find(ada)).toBe('done')
+  await setLimit({ for: `tool-server:${id}`, cap: 0 })
+  expect(await find(ada)).toContain('lets no call through')
+  expect(await svc.host.limits.show({ name: 'few' })).toMatchObject([{ target: `tool-server:${id}` }])
+  await svc.host.mcpServers.delete({ id: other })
 })

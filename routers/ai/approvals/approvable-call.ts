@@ -7,3 +7,10 @@ export interface ApprovableCall extends Omit<ApprovalPart, 'type' | 'id'> {
   /** True if no program may answer in the person's place. */
   needsSession: boolean
 }
+
+/** The reason why a call that needs approval does not run. */
+export interface ApprovalRefusal {
+  reason: string
+  /** True if the person is asked, and has not answered yet. */
+  isAsked?: true
+}

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { type Context, findCredential } from '../../core/context.ts'
 import type { Services } from '../../core/services.ts'
 import type { ApprovalPart, SingleRun, ToolOutcome } from '../../ports/ai/tools.ts'
-import type { ApprovableCall } from './approvable-call.ts'
+import type { ApprovableCall, ApprovalRefusal } from './approvable-call.ts'
 import { ApprovedCalls } from './approved-calls.ts'
 import { type ApprovalAnswer, buildAnswerKey, buildQuestionKey, FOR_SESSION } from './my-approvals.ts'
 import { PageApprovals } from './page-approvals.ts'
@@ -197,18 +197,20 @@ export class Approvals {
   }
 
   /** Waits for the person's answer. Returns the reason why the tool must not run, or undefined if it may. */
-  async findRefusal(call: ApprovableCall, signal: AbortSignal): Promise<string | undefined> {
+  async findRefusal(call: ApprovableCall, signal: AbortSignal): Promise<ApprovalRefusal | undefined> {
     const grantedIndex = this.#grantedCalls.indexOf(serializeCall(call))
     if (grantedIndex >= 0) return void this.#grantedCalls.splice(grantedIndex, 1)
     const page = this.#findPage(call)
-    if (page) return (await page.take(call)) ? undefined : page.ask(call)
+    if (page) return (await page.take(call)) ? undefined : { reason: await page.ask(call), isAsked: true }
     if (await this.#conversation.has(call)) return undefined
     if (this.#approvalMode === 'deferred')
-      return 'The person must allow each call of this tool, and has too many open questions.'
-    if (!this.#approvalMode) return 'The person must allow each call of this tool, and cannot be asked here.'
+      return { reason: 'The person must allow each call of this tool, and has too many open questions.' }
+    if (!this.#approvalMode)
+      return { reason: 'The person must allow each call of this tool, and cannot be asked here.' }
     const isAllowed = this.#answersByTool.get(call.tool) ?? (await this.#askPerson(call, signal))
-    if (isAllowed === undefined) return 'The person did not answer in time whether this tool may be called.'
-    return isAllowed ? undefined : 'The person does not allow this call.'
+    if (isAllowed === undefined)
+      return { reason: 'The person did not answer in time whether this tool may be called.', isAsked: true }
+    return isAllowed ? undefined : { reason: 'The person does not allow this call.' }
   }
 
   /** Returns the page where the person answers if this caller may not. */

@@ -6,7 +6,7 @@ import {
   toUnclaimedId,
   unknownTimeZones,
 } from '../../../entities/ai/usage-limit.sql.ts'
-import { UsageLimit } from '../../../entities/ai/usage-limit.ts'
+import { type LimitSubject, UsageLimit } from '../../../entities/ai/usage-limit.ts'
 import { countSummedCalls, listRecordedCalls } from '../../../entities/ai/usage-simulation.sql.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
 import { limitSubjectExists, listLimits, showLimit } from '../../../entities/views/limit-subject.sql.ts'
@@ -72,11 +72,17 @@ function chooseSubject({ name, subject, subjectId }: UsageLimit, id: string): st
   const counterSubject = only ?? id
   if (counterSubject === '' && subject !== 'installation')
     throw createInvalid('id', `is required: which ${subject} gets it`)
-  const isUnclaimed = subjectNouns[subject] !== undefined && counterSubject.startsWith(toUnclaimedId(''))
-  if (!isUnclaimed) return counterSubject
-  const detail = `The limit '${name}' is for the ${subject} ${counterSubject.slice(toUnclaimedId('').length)}, which is not there yet.`
+  const awaited = stripUnclaimed(subject, counterSubject)
+  if (awaited === counterSubject) return counterSubject
+  const detail = `The limit '${name}' is for the ${subject} ${awaited}, which is not there yet.`
   throw new Problem('not_found', { detail: `${detail} Top it up once it is.` })
 }
+
+/** Returns the name for which a limit waits, and ids as they are. */
+const stripUnclaimed = (subject: LimitSubject, subjectId: string) =>
+  subjectNouns[subject] !== undefined && subjectId.startsWith(toUnclaimedId(''))
+    ? subjectId.slice(toUnclaimedId('').length)
+    : subjectId
 
 /** Converts an amount to the unit of the counters. */
 function toCounterUnits({ unit }: UsageLimit, amount: number): number {
@@ -180,7 +186,7 @@ export const limitsRouter = router({
       named.map(async ({ name: limit, subject: kind, subjectId: name }) => {
         if (name === null) return []
         const [known] = await ctx.services.sql(limitSubjectExists, [kind, name])
-        return known?.exists === false ? [{ by: `the limit ${limit}`, kind, name }] : []
+        return known?.exists === false ? [{ by: `the limit ${limit}`, kind, name: stripUnclaimed(kind, name) }] : []
       }),
     )
     return found.flat()

@@ -1,23 +1,29 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { claimLimits, raiseLimitVersion, returnLimits, toUnclaimedId } from '../../../entities/ai/usage-limit.sql.ts'
-import type { UsageLimit } from '../../../entities/ai/usage-limit.ts'
+import type { LimitSubject, UsageLimit } from '../../../entities/ai/usage-limit.ts'
 import { acquireLock, acquireSharedLock, locks } from '../../../entities/sql/locks.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
-import { findNamed } from '../../../entities/views/limit-subject.sql.ts'
 import { runInTransaction } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import type { NameHolder } from '../../core/hooks.ts'
 import { Problem } from '../../core/problems.ts'
-import { runStatement } from '../../core/run-statement.ts'
+import { createTransactionSql, runStatement } from '../../core/run-statement.ts'
 import { type LimitEntry, type LimitsConfig, toLimitColumns } from '../../ports/ai/limits-config.ts'
-import { assertSubjectExists, subjectNouns } from './limit-subjects.ts'
+import { assertSubjectExists, findNamedSubjects, subjectNouns } from './limit-subjects.ts'
 
-/** Applies the file's limits for a name to the person or app that now has it. */
+/** Applies the file's limits for a name to the person, app or tool server that now has it. */
 export async function claimNamedLimits({ subject, id, name, em }: NameHolder): Promise<void> {
   // Limits must not change meanwhile; the lock of the name itself serializes its owners.
   await runStatement(em, acquireSharedLock, [locks.changeLimits])
+  if (subject === 'tool-server' && !(await hasLabelAlone(em, id, name))) return
   await runStatement(em, claimLimits, [`${id}`, subject, toUnclaimedId(name)])
+}
+
+/** True if no other tool server has the label of this one, which would make it unclear whom a limit is for. */
+async function hasLabelAlone(em: EntityManager, id: number, label: string): Promise<boolean> {
+  const [owner] = await findNamedSubjects(createTransactionSql(em), [['tool-server', label]])
+  return owner?.id === id
 }
 
 /** Detaches the file's limits for a name, so that they wait for its next owner. */
@@ -61,19 +67,18 @@ export async function toColumns(sql: Sql, entry: LimitEntry, isConfirmed: boolea
 }
 
 /**
- * Converts entries to columns. The file names people, apps and rooms by names that can change, so limits store their
- * ids. A limit whose subject does not exist yet is unclaimed, and its name is returned in `ofNobody`.
+ * Converts entries to columns. The file names people, apps, rooms and tool servers by names that can change, so limits
+ * store their ids. A limit whose subject does not exist yet is unclaimed, and its name is returned in `ofNobody`.
  */
 export async function toAllColumns(sql: Sql, { timeZone, limits }: LimitsConfig) {
   const rows = limits.map((entry) => lowerCaseUsername(toLimitColumns(entry, entry.timeZone ?? timeZone)))
-  const listNames = (kind: string) => rows.flatMap(({ subject, subjectId }) => (subject === kind && subjectId) || [])
-  const subjects = await sql(findNamed, [listNames('user'), listNames('app'), listNames('room')])
+  const named = rows.flatMap(({ subject, subjectId }) => (subjectId ? [[subject, subjectId] as const] : []))
+  const subjects = await findNamedSubjects(sql, named)
   const ids = new Map(subjects.map(({ subject, name, id }) => [`${subject}:${name}`, `${id}`]))
   const ofNobody: string[] = []
   const columns = rows.map((row) => {
     const { subject, subjectId, name } = row
-    const isId =
-      subjectId === null || subjectNouns[subject] === undefined || (subject === 'room' && /^\d+$/.test(subjectId))
+    const isId = subjectId === null || subjectNouns[subject] === undefined || isRowId(subject, subjectId)
     if (isId) return row
     const id = ids.get(`${subject}:${subjectId}`)
     if (id === undefined) ofNobody.push(name)
@@ -81,6 +86,10 @@ export async function toAllColumns(sql: Sql, { timeZone, limits }: LimitsConfig)
   })
   return { columns, ofNobody }
 }
+
+/** Rooms and tool servers may be named by their ids. */
+const isRowId = (subject: LimitSubject, name: string) =>
+  (subject === 'room' || subject === 'tool-server') && /^\d+$/.test(name)
 
 /** Usernames are stored in lower case. */
 const lowerCaseUsername = (row: LimitColumns): LimitColumns =>

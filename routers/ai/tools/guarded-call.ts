@@ -3,7 +3,7 @@ import { createTimeLimit, runUntilAborted } from '../../core/timeout.ts'
 import { describeInvalidInput, toResultText } from '../../ports/ai/tool-calls.ts'
 import { AccountNeeded, type ServedResult, ToolFailure, ToolServerError } from '../../ports/ai/tool-servers.ts'
 import type { FunctionTool } from '../../ports/ai/tools.ts'
-import type { ApprovableCall } from '../approvals/approvable-call.ts'
+import type { ApprovableCall, ApprovalRefusal } from '../approvals/approvable-call.ts'
 import type { ChatContext } from '../chat-context.ts'
 import { type CallableTool, getServerLabel, hashDefinition } from './callable-tools.ts'
 import { countCall } from './tool-limits.ts'
@@ -13,7 +13,7 @@ export interface GuardedCallOptions<Taken> {
   /** Aborts when the caller has gone; the tool server is then told to cancel the call. */
   signal: AbortSignal
   /** Decides about a call that its person must approve. Returns why it must not run. */
-  asks: { findRefusal(call: ApprovableCall, signal: AbortSignal): Promise<string | undefined> }
+  asks: { findRefusal(call: ApprovableCall, signal: AbortSignal): Promise<ApprovalRefusal | undefined> }
   /** Runs once the call is allowed. */
   begin?: (() => void) | undefined
   /** Returns what the caller takes of the result, for whose size there is a limit. */
@@ -56,12 +56,14 @@ export async function callCheckedTool<Taken>(
   const record = new CallRecord(ctx, tool, surface)
   using right = watchRight(ctx, tool, surface)
   const callSignal = AbortSignal.any([signal, right.signal])
+  let isBegun = false
   try {
     const refused = await findRefusal(ctx, tool, input, { asks, signal: callSignal })
     if (refused) {
       record.end(refused.outcome)
       return { refusal: refused.refusal }
     }
+    isBegun = true
     begin?.()
     const result = await runTool(ctx, tool, input, callSignal)
     const taken = take(result)
@@ -69,9 +71,14 @@ export async function callCheckedTool<Taken>(
     record.end(result.isError ? 'failed' : 'completed', bytes)
     return { taken, isError: result.isError }
   } catch (error) {
-    record.end(callSignal.aborted ? 'aborted' : 'broken')
+    record.end(chooseFailure(isBegun, callSignal))
     return { refusal: right.signal.aborted ? RIGHT_ENDED : reportFailure(ctx, tool, surface, error) }
   }
+}
+
+function chooseFailure(isBegun: boolean, { aborted }: AbortSignal): ToolOutcomeWord {
+  if (!isBegun) return 'unmade'
+  return aborted ? 'aborted' : 'broken'
 }
 
 interface Refusal {
@@ -87,7 +94,7 @@ async function findRefusal(
   { asks, signal }: Pick<GuardedCallOptions<unknown>, 'asks' | 'signal'>,
 ): Promise<Refusal | undefined> {
   const refusal = tool.needsApproval ? await asks.findRefusal(toApprovableCall(tool, input), signal) : undefined
-  if (refusal !== undefined) return { refusal, outcome: signal.aborted ? 'aborted' : 'refused' }
+  if (refusal) return { refusal: refusal.reason, outcome: refusal.isAsked ? 'asked' : 'refused' }
   const limited = await countCall(ctx, tool)
   return limited === undefined ? undefined : { refusal: limited, outcome: 'limited' }
 }
@@ -152,6 +159,11 @@ function measure(taken: unknown, maxBytes: number): number {
   return bytes
 }
 
+const getServer = ({ target }: CallableTool) =>
+  'server' in target
+    ? { server: target.server.server.label, serverId: target.server.server.id }
+    : { server: null, serverId: null }
+
 /** The record of one call, which is written after the call and has nothing of what was said in it. */
 class CallRecord {
   readonly #ctx: ChatContext
@@ -170,7 +182,7 @@ class CallRecord {
     this.#ctx.services.ai.toolUses.record({
       userId: person.id,
       tokenId: token?.id ?? null,
-      server: getServerLabel(this.#tool) || null,
+      ...getServer(this.#tool),
       tool: this.#tool.name,
       surface: this.#surface,
       outcome,

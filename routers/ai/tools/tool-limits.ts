@@ -3,7 +3,7 @@ import { formatAmount } from '../../ports/ai/amounts.ts'
 import { hasRoom, type SubjectId } from '../../ports/ai/usage-ledger.ts'
 import type { ChatContext } from '../chat-context.ts'
 import { listCallerSubjects } from '../reservation.ts'
-import { type CallableTool, getServerLabel } from './callable-tools.ts'
+import type { CallableTool } from './callable-tools.ts'
 
 /**
  * Counts a call of a tool on all limits of such calls that apply. If one has no room, nothing is counted, and the reason
@@ -21,12 +21,11 @@ export async function countCall(ctx: ChatContext, tool: CallableTool): Promise<s
 }
 
 /** Subjects whose limits count a call. Functions of extensions have no tool server. */
-function listToolSubjects({ caller }: ChatContext, tool: CallableTool): SubjectId[] {
-  const server = getServerLabel(tool)
+function listToolSubjects({ caller }: ChatContext, { name, target }: CallableTool): SubjectId[] {
   return [
     ...listCallerSubjects(caller),
-    ...(server === '' ? [] : [['tool-server', server] as const]),
-    ['tool', tool.name],
+    ...('server' in target ? [['tool-server', `${target.server.server.id}`] as const] : []),
+    ['tool', name],
   ]
 }
 

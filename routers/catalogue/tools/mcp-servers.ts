@@ -1,3 +1,4 @@
+import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { AiTool } from '../../../entities/catalogue/ai-tool.ts'
 import {
@@ -8,6 +9,7 @@ import {
   visibleServers,
 } from '../../../entities/catalogue/mcp-server.ts'
 import { availabilities } from '../../../entities/sql/columns.ts'
+import type { NameHolder } from '../../core/hooks.ts'
 import type { Issue } from '../../core/problems.ts'
 import { router } from '../../core/trpc.ts'
 import { timeLimitMs } from '../../ports/duration.ts'
@@ -126,6 +128,12 @@ export const mcpServers = defineResource({
 export const getServerAddress = ({ url, transport }: { url?: unknown; transport?: unknown }) =>
   transport === 'stdio' ? `command ${url}` : String(url)
 
+/** Returns what hooks hear of the label of a server. */
+export const toLabelHolder = (
+  em: EntityManager,
+  { id, serverLabel }: { id?: unknown; serverLabel?: unknown },
+): NameHolder => ({ subject: 'tool-server', id: id as number, name: serverLabel as string, em })
+
 /** Records changes of a server's tools, which stay without it: their status changes, or who sees them. */
 async function recordToolChanges({ em, changes, row }: Omit<WrittenRow, 'input'>): Promise<void> {
   const tools = await em.find(AiTool, { server: row.id }, { fields: ['id'], orderBy: { id: 'asc' } })
@@ -154,10 +162,13 @@ export const mcpServersRouter = router({
     async afterFlush(written, ctx) {
       await endUnfitConnections(written.em, ctx.services.process.jobQueue, written.row.id)
       if ('groups' in written.input) await recordToolChanges(written)
+      if ('serverLabel' in written.input)
+        await ctx.services.process.hooks.emitSerial('name-taken', toLabelHolder(written.em, written.row))
     },
     async beforeDelete(doomed, ctx) {
       await endConnectionsOfServers(doomed.em, ctx.services.process.jobQueue, [doomed.row.id])
       await recordToolChanges(doomed)
+      await ctx.services.process.hooks.emitSerial('name-freed', toLabelHolder(doomed.em, doomed.row))
     },
   }),
 })

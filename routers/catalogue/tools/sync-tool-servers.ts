@@ -7,7 +7,7 @@ import { SERVER_CLIENT_SECRET, SERVER_CONFIG, SERVER_KEY, type Vault } from '../
 import { findOtherOrigins, hashSecret, openSecret } from '../secrets.ts'
 import { keepIfEqual, mergeUntouched, toJson, toPlainJson } from '../sync-merge.ts'
 import { endConnectionsOfServers, endUnfitConnections } from './end-connections.ts'
-import { getServerAddress } from './mcp-servers.ts'
+import { getServerAddress, toLabelHolder } from './mcp-servers.ts'
 
 /** Writes the tool servers of the file. Servers that left the file are deleted with their tools. */
 export async function syncServers(
@@ -19,21 +19,26 @@ export async function syncServers(
   const rowsByConfig = matchRows(rows, configs)
   const matches = new Set(rowsByConfig.values())
   const removedRows = rows.filter((row) => row.synced && !matches.has(row))
-  const { jobQueue } = services.process
+  const { jobQueue, hooks } = services.process
   await endConnectionsOfServers(
     em,
     jobQueue,
     removedRows.map(({ id }) => id),
   )
-  for (const row of removedRows) em.remove([...row.tools.getItems(), row])
+  for (const row of removedRows) {
+    await hooks.emitSerial('name-freed', toLabelHolder(em, row))
+    em.remove([...row.tools.getItems(), row])
+  }
   // Flush now, so that their addresses are free.
   await em.flush()
   const remainingRows = rows.filter((row) => !removedRows.includes(row))
   for (const config of configs) {
     const row = rowsByConfig.get(config)
     const isTaken = remainingRows.some((other) => other !== row && other.url === config.url)
-    writeServer(em, services, config, { row, isTaken })
+    const labelBefore = row?.serverLabel
+    const written = writeServer(em, services, config, { row, isTaken })
     await em.flush()
+    if (written && written.serverLabel !== labelBefore) await hooks.emitSerial('name-taken', toLabelHolder(em, written))
   }
   await endUnfitConnections(em, jobQueue, null)
 }
@@ -73,20 +78,23 @@ interface MatchedRow {
   isTaken: boolean
 }
 
-/** Writes a server of the file to its row or to a new one. Values that an administrator changed stay. */
+/**
+ * Writes a server of the file to its row or to a new one, which it returns if there is one. Values that an administrator
+ * changed stay.
+ */
 function writeServer(
   em: EntityManager,
   { vault, log }: Pick<Services, 'vault' | 'log'>,
   config: ServerConfig,
   { row, isTaken }: MatchedRow,
-): void {
+): McpServer | undefined {
   const fileValues = toFileValues(config)
   if (!row && isTaken) {
     log.warn(
       { server: config.label },
       'the server in the file has no row: an administrator led another one to its address',
     )
-    return
+    return undefined
   }
   const change = row
     ? findChange(fileValues, readCurrent(vault, row), { row, isTaken })
@@ -99,6 +107,7 @@ function writeServer(
   const values = { ...change.values, ...sealSecrets(vault, config, change.values) }
   const serverRow = row ? em.assign(row, values as Partial<McpServer>) : em.create(McpServer, values as McpServer)
   serverRow.synced = keepIfEqual(row?.synced, toJson(fileValues))
+  return serverRow
 }
 
 /** Converts a server of the file to column values; secrets become hashes. */

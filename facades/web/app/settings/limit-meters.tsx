@@ -79,10 +79,10 @@ const describeCoverage = (limit: Limit, names: CatalogueNames) =>
     limit: describeLimitCap(limit),
   })
 
-function getSubjectName({ subject, subjectId, roomName }: Limit, names: CatalogueNames): string {
+function getSubjectName({ subject, subjectId, roomName, serverLabel }: Limit, names: CatalogueNames): string {
   if (subject === 'model') return names.models.get(subjectId) ?? subjectId
   if (subject === 'provider') return names.providers.get(subjectId) ?? subjectId
-  return roomName ?? subjectId
+  return roomName ?? serverLabel ?? subjectId
 }
 
 /** Says what was used, and when the count begins again. */
