@@ -49,22 +49,29 @@ function createServer(info: { name: string; version: string }, { listTools, part
     if (params?.cursor !== undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown cursor')
     return { tools: (await withProtocolErrors(listTools, logFailure)) as Tool[] }
   })
-  server.setRequestHandler('tools/call', () =>
+  server.setRequestHandler('tools/call', (_request, { mcpReq }) =>
     withProtocolErrors(async () => {
-      const end = await readEnd(parts)
+      const end = await readEnd(parts, async ({ type: _, ...progress }) => {
+        const { progressToken } = mcpReq._meta ?? {}
+        await mcpReq.notify({ method: 'notifications/progress', params: { progressToken, ...progress } })
+      })
       return end.type === 'question' ? toQuestion(end) : server.projectCallToolResult(end.result, undefined)
     }, logFailure),
   )
   return server
 }
 
+type Progress = Extract<CallPart, { type: 'progress' }>
 type CallEnd = { type: 'result'; result: CallToolResult } | Extract<CallPart, { type: 'question' }>
 
-/** Reads the end of a call. Invalid arguments have a result, too. */
-async function readEnd(parts: Exchange['parts']): Promise<CallEnd> {
+/** Reads the end of a call, and passes on what comes before it. Invalid arguments have a result, too. */
+async function readEnd(parts: Exchange['parts'], notify: (progress: Progress) => Promise<void>): Promise<CallEnd> {
   if (parts instanceof Problem && parts.problem === 'invalid') return { type: 'result', result: toErrorResult(parts) }
   if (parts instanceof Error) throw parts
-  for await (const part of parts ?? []) return part as CallEnd
+  for await (const part of parts ?? []) {
+    if (part.type !== 'progress') return part as CallEnd
+    await notify(part)
+  }
   throw new Error('A call ended without a result.')
 }
 

@@ -23,6 +23,7 @@ export function readToolCall({ method, params }: Message): ToolCall | undefined 
     name: name.length > MAX_NAME ? '' : name,
     arguments: input as Record<string, unknown>,
     canAsk: canAsk(_meta),
+    wantsProgress: isMessage(_meta) && 'progressToken' in _meta,
     ...(typeof requestState === 'string' && { answer: readAnswer(requestState, inputResponses) }),
   }
 }

@@ -6,7 +6,7 @@ import { callTool } from '../ai/tools/guarded-call.ts'
 import { toServerSlug } from '../catalogue/tools/tool-names.ts'
 import { consumeRateLimit } from '../core/load/rate-limit.ts'
 import { Problem } from '../core/problems.ts'
-import type { ServedResult } from '../ports/ai/tool-servers.ts'
+import type { ServedResult, ToolProgress } from '../ports/ai/tool-servers.ts'
 import { GatewayApprovals, type ProgramQuestion, toolAnswer } from './gateway-approvals.ts'
 
 export const toolCall = z.strictObject({
@@ -15,6 +15,10 @@ export const toolCall = z.strictObject({
   arguments: z.record(z.string(), z.unknown()).default({}),
   canAsk: z.boolean().default(false).describe('True if the program can ask its person whether the call may be made.'),
   answer: toolAnswer.optional(),
+  wantsProgress: z
+    .boolean()
+    .default(false)
+    .describe('True if reports of the tool server are wanted before the result.'),
 })
 type ToolCall = z.output<typeof toolCall>
 
@@ -26,7 +30,10 @@ export interface CallResult {
 }
 
 /** The end of a call: its result, or the question that the program must ask before it repeats the call. */
-export type CallPart = { type: 'result'; result: CallResult } | ({ type: 'question' } & ProgramQuestion)
+type CallEnd = { type: 'result'; result: CallResult } | ({ type: 'question' } & ProgramQuestion)
+
+/** Reports of a call under way come before its end. */
+export type CallPart = ({ type: 'progress' } & ToolProgress) | CallEnd
 
 /**
  * Starts the call of a tool. Throws if the caller has too many calls under way or in this minute, and if there is no such
@@ -68,19 +75,49 @@ async function acquireSlot({ caller, services, notes, signal }: ChatContext): Pr
 async function* runToolCall(
   ctx: ChatContext,
   tool: CallableTool,
-  { arguments: input, canAsk, answer }: ToolCall,
+  { arguments: input, canAsk, answer, wantsProgress }: ToolCall,
   slot: Disposable,
 ): AsyncGenerator<CallPart, void> {
   using _slot = slot
   const asks = new GatewayApprovals(ctx, { tool, canAsk, answer })
-  const outcome = await callTool(ctx, tool, input, {
+  const reports = new ProgressQueue()
+  const call = callTool(ctx, tool, input, {
     surface: 'mcp',
     signal: createCallSignal(ctx),
     asks,
+    ...(wantsProgress && { onProgress: (progress) => reports.push(progress) }),
     take: toCallResult,
-  })
+  }).finally(() => reports.end())
+  for await (const progress of reports) yield { type: 'progress', ...progress }
+  const outcome = await call
   if (asks.question) yield { type: 'question', ...asks.question }
   else yield { type: 'result', result: 'refusal' in outcome ? toErrorResult(outcome.refusal) : outcome.taken }
+}
+
+/** Reports that wait for the reader of a call, whose number is bounded where they are read. */
+class ProgressQueue {
+  readonly #waiting: ToolProgress[] = []
+  #changed = Promise.withResolvers<void>()
+  #hasEnded = false
+
+  push(progress: ToolProgress): void {
+    this.#waiting.push(progress)
+    this.#changed.resolve()
+  }
+
+  end(): void {
+    this.#hasEnded = true
+    this.#changed.resolve()
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<ToolProgress, void> {
+    for (;;) {
+      yield* this.#waiting.splice(0)
+      if (this.#hasEnded && this.#waiting.length === 0) return
+      await this.#changed.promise
+      this.#changed = Promise.withResolvers()
+    }
+  }
 }
 
 const toCallResult = ({ content, structuredContent, isError }: ServedResult): CallResult => ({

@@ -5,6 +5,7 @@ import type { Readable, Writable } from 'node:stream'
 import type { JSONRPCMessage, MCPTransport } from '@ai-sdk/mcp'
 import type { ProgramConfig, ServerConfig } from '../../routers/ports/ai/mcp-server-config.ts'
 import { ToolServerError } from '../../routers/ports/ai/tool-servers.ts'
+import type { ProgressReports } from './progress-reports.ts'
 
 /** Maximum number of running programs, in all and for one user. */
 const MAX_AT_ONCE = 16
@@ -23,6 +24,8 @@ interface FailureRecord {
 interface ServerUse {
   person: number | undefined
   signal: AbortSignal
+  /** Reads the progress of the call. */
+  progress: ProgressReports | undefined
 }
 
 /** The programs that run as tool servers, each for one session. */
@@ -42,7 +45,7 @@ export class StdioServers {
   /** Starts a program for one use and kills it afterwards. Throws `ToolServerError` if it may not be started now. */
   async withServer<T>(
     url: string,
-    { person, signal }: ServerUse,
+    { person, signal, progress }: ServerUse,
     use: (program: StdioTransport) => Promise<T>,
   ): Promise<T> {
     const server = (await this.#readConfig()).find((server) => server.url === url)
@@ -50,7 +53,7 @@ export class StdioServers {
     if (performance.now() < (this.#failures.get(url)?.until ?? 0))
       throw new ToolServerError('its program failed, and is not started again so soon')
     this.#assertCapacity(person)
-    const program = new StdioTransport(server.program, this.#limits)
+    const program = new StdioTransport(server.program, this.#limits, progress)
     this.#running.set(program, person)
     try {
       return await use(program)
@@ -96,6 +99,7 @@ interface StdioLimits {
 class StdioTransport implements MCPTransport {
   readonly #config: ProgramConfig
   readonly #limits: StdioLimits
+  readonly #progress: ProgressReports | undefined
   #child: ChildProcessByStdio<Writable, Readable, null> | undefined
   #line: Buffer[] = []
   #bytes = 0
@@ -112,9 +116,10 @@ class StdioTransport implements MCPTransport {
   onerror?: (error: Error) => void
   onmessage?: (message: JSONRPCMessage) => void
 
-  constructor(config: ProgramConfig, limits: StdioLimits) {
+  constructor(config: ProgramConfig, limits: StdioLimits, progress: ProgressReports | undefined) {
     this.#config = config
     this.#limits = limits
+    this.#progress = progress
   }
 
   async start(): Promise<void> {
@@ -140,7 +145,7 @@ class StdioTransport implements MCPTransport {
 
   async send(message: JSONRPCMessage): Promise<void> {
     if ('method' in message && 'id' in message) this.#pending.add(Number(message.id))
-    this.#child?.stdin.write(`${JSON.stringify(message)}\n`)
+    this.#child?.stdin.write(`${JSON.stringify(this.#progress?.addToken(message) ?? message)}\n`)
   }
 
   /** Kills the program and all its children. */
@@ -181,6 +186,7 @@ class StdioTransport implements MCPTransport {
     try {
       const message: JSONRPCMessage = JSON.parse(line.toString())
       this.hasResponded = true
+      this.#progress?.read(message)
       // The client throws for a response that it does not expect, such as a repeated one, but the session is fine.
       if (this.#isExpected(message)) this.onmessage?.(message)
     } catch {

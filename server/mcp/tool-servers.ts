@@ -19,6 +19,8 @@ import { runOutboundCall } from '../net/fault-scope.ts'
 import { createHttpClient, type HttpClient } from '../net/http-client.ts'
 import type { AccountTokens } from './account-tokens.ts'
 import { toKnownPart } from './content-part.ts'
+import { removeInvisible, removeInvisibleDeep, removeTagsDeep } from './hidden-text.ts'
+import { ProgressReports } from './progress-reports.ts'
 import { StdioServers } from './stdio-servers.ts'
 
 /** Default time limits, in milliseconds. */
@@ -59,6 +61,8 @@ interface CallLimits {
   person: number | undefined
   /** True if the tools are listed, for which an account may be missing. */
   isListing?: true
+  /** Reads the progress of the call, if its caller wants to know it. */
+  progress?: ProgressReports | undefined
 }
 
 type Use<T> = (client: MCPClient, signal: AbortSignal) => Promise<T>
@@ -94,8 +98,13 @@ export class ConnectedToolServers implements ToolServers {
     )
   }
 
-  call(server: ToolServer, { name, input, person }: ToolServerCall, signal: AbortSignal): Promise<ServedResult> {
-    const limits = { total: server.timeouts.read ?? this.#timeout, signal, person }
+  call(
+    server: ToolServer,
+    { name, input, person, onProgress }: ToolServerCall,
+    signal: AbortSignal,
+  ): Promise<ServedResult> {
+    const progress = onProgress && new ProgressReports(onProgress)
+    const limits = { total: server.timeouts.read ?? this.#timeout, signal, person, progress }
     return this.#withClient(server, limits, async (client, signal) =>
       toServedResult(await client.callTool({ name, arguments: input, options: { signal } })),
     )
@@ -115,8 +124,8 @@ export class ConnectedToolServers implements ToolServers {
     return result.catch(async (error) => (await import('./session.ts')).throwToolServerError(error, limits.signal))
   }
 
-  #withStdioClient<T>(server: ToolServer, { total, signal, person }: CallLimits, use: Use<T>): Promise<T> {
-    return this.#stdioServers.withServer(server.url, { person, signal }, async (program) => {
+  #withStdioClient<T>(server: ToolServer, { total, signal, person, progress }: CallLimits, use: Use<T>): Promise<T> {
+    return this.#stdioServers.withServer(server.url, { person, signal, progress }, async (program) => {
       const { withSession } = await import('./session.ts')
       using limit = createTimeLimit(Math.min(total, server.timeouts.read ?? total), signal)
       return await withSession({ server, headers: {}, fetch: rejectFetch, program }, limit.signal, use)
@@ -136,7 +145,8 @@ export class ConnectedToolServers implements ToolServers {
       entry.activeSessions--
       if (this.#clients.peek(server.id) !== entry) this.#closeIfUnused(entry)
     }
-    const fetch = account?.authorize(entry.http.fetch) ?? entry.http.fetch
+    const authorized = account?.authorize(entry.http.fetch) ?? entry.http.fetch
+    const fetch = limits.progress?.wrapFetch(authorized) ?? authorized
     return await withSession({ server, headers, fetch, onClosed }, signal, use).catch((error: unknown) => {
       throw account?.need ?? error
     })
@@ -316,22 +326,6 @@ function toHints(annotations: object | null | undefined): Record<string, boolean
 
 /** Returns true if references to tools can contain the name. */
 const isCapabilityKey = (capability: string) => /^[\w-]{1,80}$/.test(capability)
-
-/** Removes control, format and tag characters, which a model would read although a person cannot see them. */
-const removeInvisible = (text: string) => text.replace(/[^\P{C}\n\t]|[\u{e0000}-\u{e0fff}]/gu, '').toWellFormed()
-
-const removeInvisibleDeep = (value: unknown) => mapTexts(value, removeInvisible)
-
-/** Removes tag characters, which only a model reads. Others stay, as results may quote any text. */
-const removeTagsDeep = (value: unknown) => mapTexts(value, (text) => text.replace(/[\u{e0000}-\u{e0fff}]/gu, ''))
-
-/** Replaces each text of a value, names of members as well. */
-function mapTexts(value: unknown, replace: (text: string) => string): unknown {
-  if (typeof value === 'string') return replace(value)
-  if (Array.isArray(value)) return value.map((one) => mapTexts(one, replace))
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [replace(name), mapTexts(member, replace)]))
-}
 
 function measureDepth(value: unknown, limit = MAX_DEPTH + 1): number {
   if (typeof value !== 'object' || value === null || limit === 0) return 0

@@ -1,7 +1,13 @@
 import type { ToolOutcomeWord, ToolSurface } from '../../../entities/ai/tool-use.ts'
 import { createTimeLimit, runUntilAborted } from '../../core/timeout.ts'
 import { describeInvalidInput, toResultText } from '../../ports/ai/tool-calls.ts'
-import { AccountNeeded, type ServedResult, ToolFailure, ToolServerError } from '../../ports/ai/tool-servers.ts'
+import {
+  AccountNeeded,
+  type ServedResult,
+  ToolFailure,
+  type ToolProgress,
+  ToolServerError,
+} from '../../ports/ai/tool-servers.ts'
 import type { FunctionTool } from '../../ports/ai/tools.ts'
 import type { ApprovableCall, ApprovalRefusal } from '../approvals/approvable-call.ts'
 import type { ChatContext } from '../chat-context.ts'
@@ -16,6 +22,8 @@ export interface GuardedCallOptions<Taken> {
   asks: { findRefusal(call: ApprovableCall, signal: AbortSignal): Promise<ApprovalRefusal | undefined> }
   /** Runs once the call is allowed. */
   begin?: (() => void) | undefined
+  /** Is called with what a tool server reports while it works. */
+  onProgress?: ((progress: ToolProgress) => void) | undefined
   /** Returns what the caller takes of the result, for whose size there is a limit. */
   take(result: ServedResult): Taken
 }
@@ -52,7 +60,7 @@ export async function callCheckedTool<Taken>(
   input: unknown,
   options: GuardedCallOptions<Taken>,
 ): Promise<GuardedOutcome<Taken>> {
-  const { signal, asks, begin, take, surface } = options
+  const { signal, asks, begin, onProgress, take, surface } = options
   const record = new CallRecord(ctx, tool, surface)
   using right = watchRight(ctx, tool, surface)
   const callSignal = AbortSignal.any([signal, right.signal])
@@ -65,7 +73,7 @@ export async function callCheckedTool<Taken>(
     }
     isBegun = true
     begin?.()
-    const result = await runTool(ctx, tool, input, callSignal)
+    const result = await runTool(ctx, tool, input, { signal: callSignal, onProgress })
     const taken = take(result)
     const bytes = measure(taken, ctx.services.settings.tools.maxResult)
     record.end(result.isError ? 'failed' : 'completed', bytes)
@@ -123,11 +131,11 @@ function runTool(
   ctx: ChatContext,
   { target }: CallableTool,
   input: unknown,
-  signal: AbortSignal,
+  { signal, onProgress }: Pick<GuardedCallOptions<unknown>, 'signal' | 'onProgress'>,
 ): Promise<ServedResult> {
   if ('function' in target) return runFunction(ctx, target.function, input, signal)
   const { name, server } = target.server
-  const call = { name, input: input as Record<string, unknown>, person: ctx.caller.person.id }
+  const call = { name, input: input as Record<string, unknown>, person: ctx.caller.person.id, onProgress }
   return ctx.services.ai.toolServers.call(server, call, signal)
 }
 

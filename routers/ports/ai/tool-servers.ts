@@ -24,6 +24,16 @@ export interface ToolServerCall {
   input: Record<string, unknown>
   /** The person for whom it is called; servers do not get it. */
   person: number
+  /** Is called with what the server reports while it works. */
+  onProgress?: ((progress: ToolProgress) => void) | undefined
+}
+
+/** A report of a call under way, in finite numbers of the server's own unit. They grow from report to report. */
+export interface ToolProgress {
+  progress: number
+  total?: number
+  /** At most 1,000 characters. */
+  message?: string
 }
 
 /** A part of a result: a text, a picture, a sound, a link or a resource, in the members of the protocol. */
