@@ -236,6 +236,36 @@ test('an argument that a schema wants in a header is offered without that wish',
   })
 })
 
+test('the refusal of arguments is short, and their check ends soon whatever the schema', async () => {
+  const { token } = await addCaller(svc)
+  const choices = Array.from({ length: 900 }, (_, index) => ({ const: index }))
+  const lists = {
+    any: { anyOf: choices },
+    words: { enum: choices.map((_, index) => `w${index}`) },
+    text: { type: 'string' },
+  }
+  const properties = Object.fromEntries(Object.entries(lists).map(([name, items]) => [name, { type: 'array', items }]))
+  server.tools = [buildTool('echo', { inputSchema: { type: 'object', properties } })]
+  await svc.host.mcp.sync()
+  const [changed] = await svc.host.mcp.tools()
+  await svc.host.mcp.approve({ name: 'lab_echo', hash: changed?.hash ?? '' })
+  const refuse = async (input: object) => {
+    const { result } = await callTool(svc, 'lab_echo', { token, input })
+    expect(result.isError).toBe(true)
+    return result.content[0].text as string
+  }
+  expect(await refuse({ any: Array(30_000).fill(-1) })).toMatch(/It has too many values to be checked\.$/)
+  for (const input of [
+    { text: Array(30_000).fill(1) },
+    { words: Array(20).fill('none') },
+    { ['x'.repeat(9000)]: 1, text: 1 },
+  ])
+    expect((await refuse(input)).length).toBeLessThanOrEqual(4001)
+  expect(calls()).toBe(0)
+  const valid = { any: [899], words: Array(400).fill('w899'), text: Array(30_000).fill('') }
+  expect((await callTool(svc, 'lab_echo', { token, input: valid })).result.isError).toBeUndefined()
+})
+
 /** Starts two replicas with the tool, and adds a person who may call it. */
 async function startReplicas(requireApproval: 'never' | 'always') {
   await using startup = new AsyncDisposableStack()

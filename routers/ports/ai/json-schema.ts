@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isQuicklyChecked } from './schema-cost.ts'
 import type { FunctionTool, JsonSchema } from './tools.ts'
 
 /** Conversion takes longer than the rest of a call. */
@@ -49,15 +50,24 @@ const uncheckedKeywords = new Set([
 /** Limit of subschemas after references are inlined, since a value is checked against each of them. */
 const MAX_SCHEMAS = 5000
 
+/** Maximum number of issues that are reported of one value. */
+export const MAX_INPUT_ISSUES = 20
+
 /**
  * Converts a JSON schema of an object to zod, which validates a value and returns it unchanged. Throws if the schema is
  * invalid.
  */
 export function toObjectSchema(schema: Schema): z.ZodType<Record<string, unknown>> {
-  const validator = z.fromJSONSchema({ ...new ReferenceInliner(schema).inline(), type: 'object' } as never)
+  const inlined = { ...new ReferenceInliner(schema).inline(), type: 'object' }
+  const validator = z.fromJSONSchema(inlined as never)
   return z.record(z.string(), z.unknown()).superRefine((value, ctx) => {
+    if (!isQuicklyChecked(inlined, value)) {
+      ctx.addIssue({ code: 'custom', message: 'It has too many values to be checked.' })
+      return
+    }
     const { error } = validator.safeParse(value)
-    for (const { path, message } of error?.issues ?? []) ctx.addIssue({ code: 'custom', path, message })
+    for (const { path, message } of error?.issues.slice(0, MAX_INPUT_ISSUES) ?? [])
+      ctx.addIssue({ code: 'custom', path, message })
   })
 }
 

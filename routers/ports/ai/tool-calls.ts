@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { tryParseJson } from '../json.ts'
 import { traceWork } from '../traces.ts'
+import { MAX_INPUT_ISSUES } from './json-schema.ts'
 import { ToolFailure } from './tool-servers.ts'
 import type { FunctionTool, ToolOutcome } from './tools.ts'
 
@@ -20,9 +21,15 @@ export const INVALID_ARGUMENTS = 'INVALID_JSON'
 export const toResultText = (value: unknown): string =>
   typeof value === 'string' ? value : ((JSON.stringify(value) as string | undefined) ?? 'null')
 
+/** Maximum length of the explanation of invalid input, which quotes names in it. */
+const MAX_EXPLANATION = 4000
+
 /** Explains to the model why its input is invalid. */
-export const describeInvalidInput = (error: z.ZodError): string =>
-  `The input must be a JSON object of the schema of the tool.\n${z.prettifyError(error)}`
+export function describeInvalidInput({ issues }: z.ZodError): string {
+  const explanation = z.prettifyError(new z.ZodError(issues.slice(0, MAX_INPUT_ISSUES)))
+  const text = `The input must be a JSON object of the schema of the tool.\n${explanation}`
+  return text.length > MAX_EXPLANATION ? `${text.slice(0, MAX_EXPLANATION).toWellFormed()}…` : text
+}
 
 /** Runs a tool with the model's arguments. Never throws. */
 export function runTool(
