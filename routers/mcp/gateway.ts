@@ -38,10 +38,21 @@ export const mcpGatewayRouter = router({
 
 async function listTools(ctx: ChatContext, server: string | undefined): Promise<OfferedTool[]> {
   const tools = await listToolsForCaller(ctx)
-  if (server === undefined) return tools.map(toOfferedTool)
-  const ofServer = tools.filter((tool) => isOfServer(tool, server))
-  if (ofServer.length > 0) return ofServer.map(toOfferedTool)
-  throw new Problem('not_found', { detail: 'There is no tool server of this name with tools for you.' })
+  return (server === undefined ? tools : selectServer(tools, server)).map(toOfferedTool)
+}
+
+/** Returns the tools of the one server that the address names. Throws if it names none, or several by one label. */
+function selectServer(tools: readonly CallableTool[], name: string): CallableTool[] {
+  const named = tools.filter((tool) => isOfServer(tool, name))
+  const byServer = Map.groupBy(named, ({ target }) => ('server' in target ? target.server.server.id : 0))
+  const byId = byServer.get(Number(name))
+  if (byId) return byId
+  if (named.length === 0)
+    throw new Problem('not_found', { detail: 'There is no tool server of this name with tools for you.' })
+  if (byServer.size === 1) return named
+  const ids = [...byServer.keys()].sort((one, other) => one - other)
+  const addresses = ids.map((id) => `/mcp/${id}`).join(', ')
+  throw new Problem('not_found', { detail: `Several tool servers have this name. Use their ids: ${addresses}.` })
 }
 
 const toOfferedTool = ({ name, title, description, inputSchema, outputSchema, annotations }: CallableTool) =>

@@ -10,7 +10,7 @@ import type { ServedResult, ToolProgress } from '../ports/ai/tool-servers.ts'
 import { GatewayApprovals, type ProgramQuestion, toolAnswer } from './gateway-approvals.ts'
 
 export const toolCall = z.strictObject({
-  server: z.string().max(120).optional().describe('The label of a tool server as its tools are named, or its id.'),
+  server: z.string().max(120).optional().describe('The id of a tool server, or its label as its tools are named.'),
   name: z.string().max(200),
   arguments: z.record(z.string(), z.unknown()).default({}),
   canAsk: z.boolean().default(false).describe('True if the program can ask its person whether the call may be made.'),

@@ -95,6 +95,25 @@ describe('the protocol', () => {
     expect((await listTools(svc, { token, path: '/mcp/nothing' })).error?.message).toMatch(/no tool server/)
   })
 
+  test('an address by a label follows it, and is refused with the ids where two servers share it', async () => {
+    await using other = await startGateway([
+      { label: 'Archive', url: archive.url },
+      { label: 'ARCHIVE', url: library.url },
+    ])
+    const token = (await addCaller(other)).token
+    const [first, second] = await other.rows<{ id: number }>('select id from mcp_servers order by id')
+    const shared = await listTools(other, { token, path: '/mcp/archive' })
+    expect(shared.error?.message).toBe(
+      `Several tool servers have this name. Use their ids: /mcp/${first?.id}, /mcp/${second?.id}.`,
+    )
+    const ofFirst = namesOf(await listTools(other, { token, path: `/mcp/${first?.id}` }))
+    await other.changeCatalogue(`update mcp_servers set server_label = '${second?.id}' where id = ${first?.id}`)
+    const ofSecond = namesOf(await listTools(other, { token, path: `/mcp/${second?.id}` }))
+    expect(ofFirst.length + ofSecond.length).toBe(3)
+    expect(namesOf(await listTools(other, { token, path: '/mcp/archive' }))).toEqual(ofSecond)
+    expect(namesOf(await listTools(other, { token, path: `/mcp/${first?.id}` }))).toEqual(ofFirst)
+  })
+
   test('an unknown tool is an error of the protocol, an unknown method has 404', async () => {
     for (const revision of revisions) {
       for (const name of ['library_burn', 'x'.repeat(201)]) {
