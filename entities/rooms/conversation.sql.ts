@@ -111,8 +111,8 @@ export const findImportedConversation = statement<ImportedConversation>(
  */
 export const insertImportedConversation = statement<ImportedConversation>(
   'insert-imported-conversation',
-  `insert into conversations (user_id, slug, name, import_id, created_at, updated_at, discarded_at)
-    values ($1, $2, $3, $4, least($5::timestamptz, now()), least($6::timestamptz, now()), now()) returning ${importedColumns}`,
+  `insert into conversations (user_id, slug, name, sealed_name, import_id, created_at, updated_at, discarded_at)
+    values ($1, $2, $3, $4, $5, least($6::timestamptz, now()), least($7::timestamptz, now()), now()) returning ${importedColumns}`,
 )
 
 /**

@@ -13,6 +13,7 @@ const ownQuestion = z.object({
   token: z.string().describe('The name of the token with which the program called the tool.'),
   input: z.string().describe('The arguments as JSON, cut after 2,000 characters.'),
   askedAt: z.iso.datetime(),
+  rememberedFor: z.number().describe('The milliseconds for which `remember` allows the tool.'),
 })
 type OwnQuestion = z.output<typeof ownQuestion>
 
@@ -44,11 +45,13 @@ export const ownQuestions = {
 async function listOwnQuestions({ services }: Context, person: number): Promise<OwnQuestion[]> {
   const questions = await listQuestions(services, person)
   if (questions.length === 0) return []
+  const { approvalLifetime: rememberedFor } = services.settings.tools
   const tokens = await services.sql(listCallingTokens, [person])
   const names = new Map(tokens.map(({ id, name }) => [tokenCredential(id), name]))
   return questions.flatMap(({ id, tool, server, credential, input, askedAt }) => {
     const token = names.get(credential)
-    return token === undefined ? [] : { id, tool, server, token, input, askedAt: new Date(askedAt).toISOString() }
+    if (token === undefined) return []
+    return { id, tool, server, token, input, askedAt: new Date(askedAt).toISOString(), rememberedFor }
   })
 }
 

@@ -167,6 +167,21 @@ describeWith('chromium')('the answers of a chat', () => {
       .and(page.locator(':enabled'))
       .click()
     await article('About second wording.').waitFor()
+
+    await svc.rows(
+      `update conversation_messages set content = 'aXY=|dGFn|dGV4dA==' where role = 'assistant'
+        and conversation_id = (select id from conversations where slug = $1)`,
+      [new URL(page.url()).pathname.split('/').at(-1)],
+    )
+    await page.reload()
+    await page.getByText('This message cannot be opened with your key.').first().waitFor()
+    expect(await saveConversation('Save as Markdown')).toContain('*This message cannot be opened with your key.*')
+    const unreadable = Buffer.from(await saveConversation('Save as JSON'))
+    await page.getByRole('link', { name: 'Import chats' }).click()
+    const chosenAgain = page.waitForEvent('filechooser')
+    await page.getByRole('button', { name: 'Choose an export' }).click()
+    await (await chosenAgain).setFiles({ name: 'saved.json', mimeType: 'application/json', buffer: unreadable })
+    await page.getByText(/“first wording”: \d messages could not be read/).waitFor()
   })
 
   /** Saves the conversation that is shown, and returns the content of the file. */

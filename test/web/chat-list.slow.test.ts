@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { unzipSync } from 'fflate'
-import type { Route } from 'playwright-core'
+import type { Download, Route } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { builtInLabels } from '../../routers/system/labels/index.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
@@ -126,12 +126,19 @@ describeWith('chromium')('the list of conversations', () => {
     await expect.poll(countReads).toBe(4)
     for (const read of reads.toReversed()) await read.continue()
     await page.unroute('**/trpc/conversations.messages*')
-    expect(Object.keys(unzipSync(await readFile(await (await download).path())))).toEqual([
-      '1 Chat 1.md',
-      '2 Chat 2.md',
-      '3 Chat 3.md',
-      '4 Chat 4.md',
-    ])
+    const listSaved = async (saved: Download) => Object.keys(unzipSync(await readFile(await saved.path())))
+    expect(await listSaved(await download)).toEqual(['1 Chat 1.md', '2 Chat 2.md', '3 Chat 3.md', '4 Chat 4.md'])
+    await svc.rows(
+      "update conversations set discarded_at = now() where name = 'Chat 2' and user_id = (select id from users where username = 'mara')",
+    )
+    const others = page.waitForEvent('download')
+    await bar.getByRole('button', { name: 'More actions for the selected chats' }).click()
+    await page.getByRole('menuitem', { name: 'Save as JSON' }).click()
+    expect(await listSaved(await others)).toEqual(['1 Chat 1.json', '2 Chat 3.json', '3 Chat 4.json'])
+    await page.getByText('These chats are gone and not in the file: Chat 2').waitFor()
+    await svc.rows(
+      "update conversations set discarded_at = null where name = 'Chat 2' and user_id = (select id from users where username = 'mara')",
+    )
     requests.length = 0
     await bar.getByRole('button', { name: 'Archive' }).click()
     await page.getByText('4 chats are archived.').waitFor()
@@ -161,6 +168,24 @@ describeWith('chromium')('the list of conversations', () => {
     await page.getByRole('button', { name: 'Undo' }).click()
 
     await list.getByRole('button', { name: 'Office 5' }).waitFor()
+    await svc.rows(
+      `insert into conversations (user_id, slug, name, created_at, updated_at)
+        select id, 'maramany' || lpad(n::text, 8, '0'), 'Many ' || n, now(), now() - n * interval '1 second'
+          from users, generate_series(1, 201) n where username = 'mara'`,
+    )
+    await page.reload()
+    await page.getByRole('searchbox', { name: 'Search chats' }).fill('Many')
+    const many = list.getByRole('link', { name: /^Many/ })
+    await expect
+      .poll(async () => {
+        await many.last().scrollIntoViewIfNeeded()
+        return many.last().textContent()
+      })
+      .toBe('Many 201')
+    await begin('Many 201')
+    await bar.getByRole('button', { name: 'More actions for the selected chats' }).click()
+    await page.getByRole('menuitem', { name: 'Select the first 200' }).click()
+    await bar.getByText('200 selected, which is the most').waitFor()
   })
 
   test('a temporary chat leaves nothing on the server but its usage, until it is kept', async () => {

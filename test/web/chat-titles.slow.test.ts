@@ -53,6 +53,26 @@ describeWith('chromium')('the title of a chat', () => {
     await chat.page.getByText('Aye.').nth(1).waitFor()
     await chat.answered()
     expect(listAskedModels()).toHaveLength(2)
+
+    await chat.page.goto('/chat')
+    const chosen = chat.page.waitForEvent('filechooser')
+    await chat.page.getByRole('button', { name: 'Attach files' }).click()
+    await (await chosen).setFiles([{ name: 'poem.txt', mimeType: 'text/plain', buffer: Buffer.from('A rose') }])
+    await chat.page.getByText('Ready').waitFor()
+    await chat.sendQuestion('')
+    await chat.page.getByText('Aye.').waitFor()
+    await chat.named('Greetings (3)')
+    expect(JSON.stringify(upstream.requests.findLast(asksForTitle)?.body.messages)).toContain('user: poem.txt')
+
+    title = answers('Roses')
+    await chat.page.getByRole('button', { name: 'Options for Greetings (3)' }).click()
+    await chat.page.getByRole('menuitem', { name: 'Rename' }).click()
+    const dialog = chat.page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'Suggest' }).click()
+    await expect.poll(() => dialog.getByRole('textbox').inputValue()).toBe('Roses')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await chat.named('Roses')
+    expect(new Set(listAskedModels())).toEqual(new Set(['mock-1']))
   })
 
   test('comes after the first answer although a question has waited for that', async () => {

@@ -72,6 +72,7 @@ describeWith('chromium')('programs with access', () => {
     await dialog.getByLabel('Addresses to return to').fill('https://agent.example/back, http://127.0.0.1/back')
     await dialog.getByRole('button', { name: 'Register program' }).click()
     await dialog.getByText('it is shown only once').waitFor()
+    await page.mouse.click(5, 5)
     const [id, secret] = await dialog.locator('output').allTextContents()
     expect([id, secret]).toEqual([expect.stringMatching(/^reg_\w{24}$/), expect.stringMatching(/^\w{40,}$/)])
     await dialog.getByRole('button', { name: 'Close' }).last().click()
@@ -82,6 +83,7 @@ describeWith('chromium')('programs with access', () => {
     await expect
       .poll(() => dialog.locator('output').allTextContents())
       .toEqual([expect.not.stringContaining(String(secret))])
+    await page.mouse.click(5, 5)
     await dialog.getByRole('button', { name: 'Close' }).last().click()
 
     await showAdmin(page, 'programs?q=susp')

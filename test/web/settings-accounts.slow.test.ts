@@ -21,6 +21,8 @@ describeWith('chromium')('the tool accounts in the settings', () => {
     await page.getByText('A tool needs your own account at “Library”.').waitFor()
     await page.getByText('Not connected').waitFor()
     await expectAccessible(page)
+    await showSettings(page, 'accounts?failed=constructor')
+    await page.getByRole('alert').getByText('could not be connected').waitFor()
 
     library.declines = true
     await page.getByRole('button', { name: 'Connect: Library' }).click()

@@ -33,8 +33,24 @@ describeWith('chromium')('the approvals in the settings', () => {
     await question.getByRole('button', { name: "Don't allow" }).click()
     await page.getByText('No program waits for your answer.').waitFor()
     expect((await send('to Eve')).result.isError).toBe(true)
+    for (const text of ['to Ann', 'to Cleo']) await send(text)
+    await question.getByText('"text": "to Cleo"').waitFor()
+    const held = Promise.withResolvers<void>()
+    await page.route('**/trpc/mcpGateway.answer**', async (route) => {
+      await held.promise
+      await route.continue()
+    })
+    for (const text of ['to Ann', 'to Cleo'])
+      await question
+        .filter({ hasText: text })
+        .getByRole('button', { name: text === 'to Ann' ? "Don't allow" : 'Allow for 8 hours' })
+        .click()
+    held.resolve()
+    // That about Eve was asked again.
+    await expect.poll(() => question.count()).toBe(1)
+    for (const text of ['to Cleo', 'to Dan']) expect((await send(text)).result.isError).toBeUndefined()
     expect(mail.seen.filter(({ method }) => method === 'tools/call').map(({ params }) => params?.arguments)).toEqual([
-      { text: 'to Bob' },
+      ...['to Bob', 'to Cleo', 'to Dan'].map((text) => ({ text })),
     ])
     expect(complaints).toEqual([])
   })

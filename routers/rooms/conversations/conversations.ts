@@ -103,7 +103,7 @@ const systemPrompt = roomText
   .nullable()
   .describe('The ciphertext of the instructions that the model gets before all messages.')
 
-const sealedName = sealedText
+export const sealedName = sealedText
   .max(MAX_SEALED_NAME)
   .nullable()
   .describe('The ciphertext of a name, `iv|tag|ciphertext`. Front ends that can decrypt it show it in place of `name`.')

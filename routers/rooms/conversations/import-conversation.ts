@@ -14,7 +14,14 @@ import { runStatement } from '../../core/run-statement.ts'
 import { time } from '../../resource/declare.ts'
 import { toViewer } from '../../verbs/viewer.ts'
 import { content } from '../message-content.ts'
-import { assertMessageCount, assertWithinQuota, createSlug, name, recordConversationChange } from './conversations.ts'
+import {
+  assertMessageCount,
+  assertWithinQuota,
+  createSlug,
+  name,
+  recordConversationChange,
+  sealedName,
+} from './conversations.ts'
 import {
   assertMessageFits,
   countMessageBytes,
@@ -50,6 +57,7 @@ export const conversationImportInput = z.strictObject({
     .regex(/^[\w-]{1,64}$/, { error: 'must have 1 to 64 letters, digits, - and _' })
     .describe('The id of the conversation in its source. The caller has one conversation for each id.'),
   name: name.min(1),
+  sealedName: sealedName.default(null),
   createdAt: time,
   updatedAt: time,
   after: z.int().min(0).max(MAX_NUMBER).default(0).describe('The number of its messages that earlier calls have sent.'),
@@ -86,10 +94,10 @@ export function importConversation(ctx: Context, input: ConversationImport): Pro
 async function insertConversation(
   ctx: Context,
   em: EntityManager,
-  { importId, name, createdAt, updatedAt }: ConversationImport,
+  { importId, name, sealedName, createdAt, updatedAt }: ConversationImport,
 ): Promise<ImportedConversation> {
   await assertWithinQuota(ctx, em, { conversations: 1, bytes: 0 })
-  const values = [toViewer(ctx).viewer, createSlug(), name, importId, createdAt, updatedAt]
+  const values = [toViewer(ctx).viewer, createSlug(), name, sealedName, importId, createdAt, updatedAt]
   const [inserted] = await runStatement(em, insertImportedConversation, values)
   if (!inserted) throw new Error('A conversation was not inserted.')
   return inserted

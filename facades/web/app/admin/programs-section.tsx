@@ -158,7 +158,7 @@ interface CredentialDialogProps {
 
 /** Shows what the program must be given. A secret cannot be read again. */
 const CredentialDialog = ({ title, id, secret, close }: CredentialDialogProps) => (
-  <FormDialog title={title} close={close}>
+  <FormDialog title={title} isShownOnce={secret !== null} close={close}>
     {id !== undefined && (
       <>
         <p>{t('app.admin.programId')}</p>

@@ -1,9 +1,11 @@
 import type { Conversation } from '../shared/api/client.ts'
+import { InputError, isNotFound } from '../shared/api/error-text.ts'
 import type { Answer } from '../shared/conversation/answer.ts'
 import { splitAnswer } from '../shared/conversation/answer-segments.ts'
 import { describeTool } from '../shared/conversation/tool-steps.tsx'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { saveFile } from '../shared/save-file.ts'
+import { formatNames } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { buildPath } from './branches.ts'
 import { type OpenedMessage, writeNumber } from './message-content.ts'
@@ -23,7 +25,10 @@ export async function exportConversation(key: ConversationKey, conversation: Con
 /** The conversations that are read at once. */
 const READ_AT_ONCE = 4
 
-/** Decrypts conversations, a few at once, and saves them in an archive; reports how many there are already. */
+/**
+ * Decrypts conversations, a few at once, and saves them in an archive; reports how many there are already. Those that are
+ * gone are left out, and the error that names them is thrown at the end.
+ */
 export async function exportConversations(
   key: ConversationKey,
   conversations: readonly Conversation[],
@@ -34,14 +39,22 @@ export async function exportConversations(
   const zip = new ZipWriter(new BlobWriter('application/zip'))
   let saved = 0
   report(saved)
-  const write = (conversation: Conversation) => writeConversation(key, conversation, kind)
-  for await (const { name, content } of readAhead(conversations, READ_AT_ONCE, write)) {
+  const missing: string[] = []
+  const write = (conversation: Conversation) =>
+    writeConversation(key, conversation, kind).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error
+      missing.push(conversation.name)
+    })
+  for await (const written of readAhead(conversations, READ_AT_ONCE, write)) {
+    if (!written) continue
     saved++
     // Several conversations may have the same name.
-    await zip.add(`${saved} ${name}.${kind}`, new BlobReader(content))
+    await zip.add(`${saved} ${written.name}.${kind}`, new BlobReader(written.content))
     report(saved)
   }
-  saveFile(await zip.close(), `${t('app.chats')}.zip`)
+  const archive = await zip.close()
+  if (saved > 0) saveFile(archive, `${t('app.chats')}.zip`)
+  if (missing.length > 0) throw new InputError(t('app.export.missing', { names: formatNames(missing) }))
 }
 
 /** Yields the results in order, while at most so many more are on their way. */
@@ -76,13 +89,12 @@ const findShownPath = (slug: string, messages: readonly OpenedMessage[]) =>
 /** Writes the branch that is shown as Markdown. */
 function toMarkdown({ slug, name }: Conversation, messages: readonly OpenedMessage[]): string {
   const parts = findShownPath(slug, messages).map(({ message }) => {
-    const { answer, attachments } = message
+    const { answer, attachments, isUnreadable } = message
     const heading = `## ${nameAuthor(message)}`
     const files = attachments.map((file) => `- ${file.name}`)
     const sources = answer.citations.map(({ url, title }, index) => `${index + 1}. [${title ?? url}](${url})`)
-    return [heading, writeAnswer(answer), files.join('\n'), sources.join('\n')]
-      .filter((part) => part !== '')
-      .join('\n\n')
+    const text = isUnreadable ? `*${t('app.message.unreadable')}*` : writeAnswer(answer)
+    return [heading, text, files.join('\n'), sources.join('\n')].filter((part) => part !== '').join('\n\n')
   })
   return `# ${name}\n\n${parts.join('\n\n')}\n`
 }
@@ -101,9 +113,11 @@ const writeAnswer = (answer: Answer): string =>
 
 /** Writes all versions of all messages as JSON, from which `import/svc-export.ts` reads the conversation again. */
 function toJson({ slug, name, createdAt }: Conversation, messages: readonly OpenedMessage[]): string {
-  const all = messages.map(({ number, parent, role, model, answer, attachments, createdAt, isComplete }) => {
+  const all = messages.map(({ number, answer, isUnreadable, attachments, ...message }) => {
+    const { parent, role, model, createdAt, isComplete } = message
     const files = attachments.map((file) => file.name)
-    return { number: writeNumber(number), parent, role, model, ...answer, files, createdAt, isComplete }
+    const content = isUnreadable ? { isUnreadable } : answer
+    return { number: writeNumber(number), parent, role, model, ...content, files, createdAt, isComplete }
   })
   const end = findShownPath(slug, messages).at(-1)
   const shown = end ? writeNumber(end.message.number) : null

@@ -2,6 +2,7 @@ import { Link, useNavigate } from '@tanstack/react-router'
 import { type CSSProperties, createContext, useContext, useState } from 'react'
 import type { Conversation } from '../shared/api/client.ts'
 import { useSession } from '../shared/session.tsx'
+import { hasTitles } from '../shared/site.ts'
 import { t } from '../shared/text/labels.ts'
 import { Icon } from '../shared/ui/icon.tsx'
 import type { MenuEntry } from '../shared/ui/menu.tsx'
@@ -78,7 +79,7 @@ function LinkRow({ conversation, onChoose, isMarked = false, style }: Omit<Conve
         <NameDialog
           title={t('app.conversations.rename')}
           name={name}
-          suggest={titleTask && (() => suggestTitle({ key, slug, modelId: titleTask.modelId }))}
+          suggest={(titleTask || hasTitles) && (() => suggestTitle({ key, slug }))}
           save={(newName) => renameConversation(key, slug, newName)}
           close={close}
         />

@@ -37,7 +37,7 @@ class ConversationSelection {
   toggle(conversation: Conversation): void {
     const { slug } = conversation
     const selected = new Map(this.#selected)
-    if (!selected.delete(slug)) selected.set(slug, conversation)
+    if (!selected.delete(slug) && selected.size < MAX_SELECTED) selected.set(slug, conversation)
     this.#select(selected, slug)
   }
 

@@ -16,6 +16,7 @@ export function QuestionForm({ message, close }: { message: OpenedMessage; close
       action={t('app.message.resend')}
       save={(text) => resend(message, text, files)}
       close={close}
+      canBeEmpty={files.length > 0}
     >
       <KeptFileList files={files} remove={(id) => setFiles((all) => all.filter((each) => each.id !== id))} />
     </EditForm>

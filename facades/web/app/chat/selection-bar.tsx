@@ -9,7 +9,7 @@ import { NameDialog } from '../shared/ui/name-dialog.tsx'
 import { focusListSearch } from '../shared/ui/side-list.tsx'
 import { exportConversations } from './conversation-export.ts'
 import { useListAction } from './conversation-row.tsx'
-import { selection } from './conversation-selection.ts'
+import { MAX_SELECTED, selection } from './conversation-selection.ts'
 import { useFolders } from './conversations.ts'
 import { archiveConversations, discardConversations, moveConversations, restoreFromArchive } from './removals.ts'
 import styles from './selection-bar.module.css'
@@ -76,7 +76,7 @@ export function SelectionBar(props: SelectionBarProps) {
     <div className={styles.bar} role="toolbar" aria-label={t('app.selection')}>
       <span className={styles.count} role="status">
         {saved === undefined
-          ? t('app.selection.count', { count })
+          ? t(count < MAX_SELECTED ? 'app.selection.count' : 'app.selection.most', { count })
           : t('app.selection.saving', { number: saved, total: count })}
       </span>
       <IconButton
@@ -99,7 +99,11 @@ function listMore(
   listed: readonly Conversation[],
   save: (kind: 'md' | 'json') => void,
 ): readonly MenuEntry[] {
-  const all: MenuEntry = { icon: 'check', label: t('app.selection.all'), choose: () => selection.add(listed) }
+  const all: MenuEntry = {
+    icon: 'check',
+    label: t(listed.length > MAX_SELECTED ? 'app.selection.first' : 'app.selection.all', { count: MAX_SELECTED }),
+    choose: () => selection.add(listed),
+  }
   if (isNone) return [all]
   return [
     all,

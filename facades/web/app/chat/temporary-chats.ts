@@ -158,6 +158,7 @@ async function storeChat(key: ConversationKey, chat: TemporaryChat): Promise<str
   const head = {
     importId: chat.importId,
     name: t('app.temporary.keptName'),
+    sealedName: await key.seal(nameByFirstWords(question) || t('app.temporary.keptName')),
     createdAt: chat.conversation.createdAt,
     updatedAt: new Date().toISOString(),
   }
@@ -167,9 +168,8 @@ async function storeChat(key: ConversationKey, chat: TemporaryChat): Promise<str
     const isWhole = after + MAX_IMPORTED >= messages.length
     slug = (await api.conversations.import.mutate({ ...head, after, messages: imported, isWhole })).slug
   }
-  const sealedName = await key.seal(nameByFirstWords(question) || t('app.temporary.keptName'))
   const { systemPrompt, sealedOptions } = chat.conversation
-  await api.conversations.update.mutate({ slug, sealedName, systemPrompt, sealedOptions })
+  await api.conversations.update.mutate({ slug, systemPrompt, sealedOptions })
   return slug
 }
 

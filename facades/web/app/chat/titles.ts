@@ -13,17 +13,20 @@ import { cleanTitle, numberTitle } from './title-text.ts'
 interface TitledChat {
   slug: string
   key: ConversationKey
-  /** The model that is asked if the house has set none for titles. */
-  modelId: string
 }
 
 /** Messages, and characters of each, that a title is made of. */
 const MAX_MESSAGES = 6
 const MAX_TEXT = 2000
 
-/** Asks a model for a title of the conversation; throws if it gives none. */
+/**
+ * Asks a model for a title of the conversation: that of its last answer if the house has set none for titles. Throws if
+ * it gives none.
+ */
 export async function suggestTitle(chat: TitledChat): Promise<string> {
-  const title = await askForTitle(chat, await readMessages(chat))
+  const messages = await readMessages(chat)
+  const modelId = messages.findLast(({ model }) => model)?.model ?? ''
+  const title = await askForTitle({ ...chat, modelId }, messages)
   if (title === '') throw new InputError(t('app.name.noSuggestion'))
   return title
 }
@@ -32,7 +35,7 @@ export async function suggestTitle(chat: TitledChat): Promise<string> {
  * Names a chat by a model after its first answer, unless the person has named it or wants no titles. If that fails, the
  * first words of the question stay.
  */
-export async function nameAfterFirstAnswer(chat: TitledChat): Promise<void> {
+export async function nameAfterFirstAnswer(chat: TitledChat & AskedModel): Promise<void> {
   const messages = await readMessages(chat)
   const [question, answer] = messages
   // A question that has waited for the answer may follow it already, but no other version of the answer.
@@ -40,7 +43,11 @@ export async function nameAfterFirstAnswer(chat: TitledChat): Promise<void> {
   if (!isFirst || question?.role !== 'user' || !answer?.answer.text) return
   if ((await readChatSettings(chat.key)).hasNoTitles) return
   const firstName = nameByFirstWords(question.answer.text)
-  const isUnnamed = async () => (await readConversation(chat)).name === firstName
+  const isUnnamed = async () => {
+    const { name, sealedName } = await readConversation(chat)
+    // A question of files alone has no words, and its chat has no sealed name.
+    return firstName === '' ? sealedName === null : name === firstName
+  }
   if (!(await isUnnamed())) return
   const title = await askForTitle(chat, [question, answer])
   if (title !== '' && (await isUnnamed())) await renameConversation(chat.key, chat.slug, title)
@@ -54,12 +61,24 @@ async function readMessages({ key, slug }: TitledChat): Promise<OpenedMessage[]>
   return Promise.all(data.map((message) => openMessage(key, message)))
 }
 
+interface AskedModel {
+  /** The model that is asked if the house has set none for titles. */
+  modelId: string
+}
+
+/** Returns the beginning of a message, or the names of its files if it has no text. */
+const writeExcerpt = ({ answer, attachments }: OpenedMessage): string =>
+  (answer.text || attachments.map(({ name }) => name).join(', ')).slice(0, MAX_TEXT)
+
 /** Returns an empty text if the model gives no title. */
-async function askForTitle({ slug, modelId }: TitledChat, messages: readonly OpenedMessage[]): Promise<string> {
+async function askForTitle(
+  { slug, modelId }: TitledChat & AskedModel,
+  messages: readonly OpenedMessage[],
+): Promise<string> {
   const task = await readTask('title_generation', modelId)
   // The demo model would answer with a sentence about itself.
   if (!task || task.modelId === DEMO_MODEL) return ''
-  const transcript = messages.map(({ role, answer }) => `${role}: ${answer.text.slice(0, MAX_TEXT)}`).join('\n\n')
+  const transcript = messages.map((message) => `${message.role}: ${writeExcerpt(message)}`).join('\n\n')
   const title = cleanTitle(await runTask(task, [{ role: 'user', content: [{ type: 'text', text: transcript }] }]))
   return title && numberTitle(title, listKnownNames(slug))
 }

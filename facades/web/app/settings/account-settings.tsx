@@ -25,7 +25,7 @@ export function AccountSettings() {
     <>
       {failed !== undefined && (
         <Notice kind="error" role="alert">
-          {t(failures[String(failed)] ?? 'app.settings.accountFailed')}
+          {t(failures.get(String(failed)) ?? 'app.settings.accountFailed')}
         </Notice>
       )}
       {connectedLabel !== undefined && (
@@ -45,10 +45,10 @@ export function AccountSettings() {
 }
 
 /** Sentences for the codes of errors with which the service leads back here. */
-const failures: Readonly<Record<string, string>> = {
-  not_permitted: 'app.settings.accountDeclined',
-  connect_request_invalid: 'app.settings.accountStale',
-}
+const failures: ReadonlyMap<string, string> = new Map([
+  ['not_permitted', 'app.settings.accountDeclined'],
+  ['connect_request_invalid', 'app.settings.accountStale'],
+])
 
 const toItem = ({ server, label, description, ...account }: Account) => ({
   key: server,

@@ -1,9 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
-import { useRef } from 'react'
+import { useRef, useState } from 'react'
 import { api, queryClient } from '../shared/api/client.ts'
-import { formatDateTime } from '../shared/text/formats.ts'
+import { describeError } from '../shared/api/error-text.ts'
+import { formatDateTime, formatDuration } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
-import { Outcome, useAction } from '../shared/ui/action-form.tsx'
+import { Outcome } from '../shared/ui/action-form.tsx'
 import { Button } from '../shared/ui/button.tsx'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Toolbar } from '../shared/ui/toolbar.tsx'
@@ -25,13 +26,16 @@ export function ApprovalSettings() {
     refetchInterval: POLL_MS,
   })
   const titleRef = useRef<HTMLHeadingElement>(null)
-  const { outcome, isWrong, run } = useAction()
-  const answer = ({ id, tool }: Question, allow: Allow) =>
-    run(async () => {
+  const [outcome, setOutcome] = useState({ outcome: '', isWrong: false })
+  const answer = async ({ id, tool }: Question, allow: Allow) => {
+    try {
       await api.mcpGateway.answer.mutate({ id, allow }).finally(() => queryClient.invalidateQueries({ queryKey: key }))
       titleRef.current?.focus()
-      return t(answers[allow].done, { name: tool })
-    })
+      setOutcome({ outcome: t(answers[allow].done, { name: tool }), isWrong: false })
+    } catch (error) {
+      setOutcome({ outcome: describeError(error), isWrong: true })
+    }
+  }
   const title = t('app.settings.questionsTitle')
   return (
     <SettingsSection title={title} titleRef={titleRef}>
@@ -45,14 +49,14 @@ export function ApprovalSettings() {
           ))}
         </ul>
       )}
-      <Outcome outcome={outcome} isWrong={isWrong} />
+      <Outcome {...outcome} />
     </SettingsSection>
   )
 }
 
 interface QuestionItemProps {
   question: Question
-  answer: (allow: Allow) => unknown
+  answer: (allow: Allow) => Promise<void>
 }
 
 /** The buttons of a question, in their order, and what is said when it is answered. */
@@ -63,7 +67,15 @@ const answers = {
 } as const
 const choices = ['no', 'remember', 'once'] as const
 
-function QuestionItem({ question: { tool, server, token, input, askedAt }, answer }: QuestionItemProps) {
+function QuestionItem({ question, answer }: QuestionItemProps) {
+  const { tool, server, token, input, askedAt, rememberedFor } = question
+  const isAnswering = useRef(false)
+  const answerOnce = async (allow: Allow) => {
+    if (isAnswering.current) return
+    isAnswering.current = true
+    await answer(allow)
+    isAnswering.current = false
+  }
   const words = t('app.settings.question', { name: tool, token })
   return (
     <li className={styles.question} aria-label={words}>
@@ -75,8 +87,12 @@ function QuestionItem({ question: { tool, server, token, input, askedAt }, answe
       <pre tabIndex={0}>{input}</pre>
       <Toolbar align="end">
         {choices.map((allow) => (
-          <Button key={allow} onClick={() => answer(allow)} {...(allow === 'once' && { kind: 'primary' as const })}>
-            {t(answers[allow].label)}
+          <Button
+            key={allow}
+            onClick={() => void answerOnce(allow)}
+            {...(allow === 'once' && { kind: 'primary' as const })}
+          >
+            {t(answers[allow].label, { duration: formatDuration(rememberedFor) })}
           </Button>
         ))}
       </Toolbar>

@@ -130,6 +130,9 @@ interface ImportLoss {
  */
 const [MAX_MESSAGES, MAX_PART] = [500, 600_000]
 
+/** The most characters of a name. */
+const MAX_NAME = 120
+
 /** Stores a new conversation in as many requests as it needs. */
 async function storeConversation(
   conversation: ImportedConversation,
@@ -138,15 +141,17 @@ async function storeConversation(
   isWanted: () => boolean,
 ): Promise<{ outcome: 'stored' | 'known' | 'left'; losses: ImportLoss[] }> {
   const { messages, unreadable, files } = conversation
-  const name =
-    conversation.title.trim().slice(0, 255) ||
-    t('app.chat.dated', { date: formatTimestamp(new Date(conversation.createdAt)) })
+  const datedName = t('app.chat.dated', { date: formatTimestamp(new Date(conversation.createdAt)) })
+  const title = Array.from(conversation.title.trim()).slice(0, MAX_NAME).join('')
+  const name = title || datedName
   if (messages.length === 0) return { outcome: 'left', losses: [{ kind: 'empty', name, count: unreadable }] }
   if (messages.length > quota.messages)
     return { outcome: 'left', losses: [{ kind: 'tooMany', name, count: messages.length }] }
   const sealer = new MessageSealer(key, quota.messageSize)
   const { createdAt, updatedAt } = conversation
-  const head = { name, createdAt, updatedAt, importId: await hashId(conversation.id) }
+  // Other programs see the date, as with a chat that is begun here.
+  const sealedName = title === '' ? null : await key.seal(title)
+  const head = { name: datedName, sealedName, createdAt, updatedAt, importId: await hashId(conversation.id) }
   let after = 0
   for await (const part of sealer.sealInParts(messages)) {
     if (!isWanted()) return { outcome: 'left', losses: [] }

@@ -102,6 +102,7 @@ function FileChoice({ quota }: { quota: Quota }) {
 const phaseLabels = {
   running: 'app.import.running',
   done: 'app.import.done',
+  none: 'app.import.none',
   stopped: 'app.import.stopped',
   failed: 'app.import.failed',
 } as const
@@ -109,9 +110,10 @@ const phaseLabels = {
 function ImportProgress({ state }: { state: ImportState }) {
   const { phase, fileName, progress, stored, known, problems, unlisted, error } = state
   const isRunning = phase === 'running'
+  const hasNone = phase === 'done' && stored + known === 0
   return (
     <section className={styles.progress} aria-label={fileName}>
-      <h2>{t(phaseLabels[phase], { name: fileName })}</h2>
+      <h2>{t(phaseLabels[hasNone ? 'none' : phase], { name: fileName })}</h2>
       {isRunning && <progress value={progress} aria-label={t('app.import.progress')} />}
       <p role="status">
         {t('app.import.stored', { count: stored })}

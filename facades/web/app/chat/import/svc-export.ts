@@ -35,7 +35,7 @@ export function readSvcExport(conversation: Fields): ImportedConversation {
 const toId = (number: string): string => number.replace(/\.\d{3}$/, '')
 
 function readMessage(message: Fields, ids: readonly string[], index: number, omitted: OmittedCounts): TreeMessage {
-  const { role, model, parent } = message
+  const { role, model, parent, isUnreadable } = message
   omitted.files += toList(message['files']).length
   const shared = {
     id: ids[index] ?? '',
@@ -43,7 +43,7 @@ function readMessage(message: Fields, ids: readonly string[], index: number, omi
     parent: typeof parent === 'number' ? String(parent) : ids[index - 1],
     time: toTime(message['createdAt']),
   }
-  if (role !== 'user' && role !== 'assistant') {
+  if (isUnreadable === true || (role !== 'user' && role !== 'assistant')) {
     omitted.unreadable++
     return { ...shared, role: 'none', model: null, answer: emptyAnswer }
   }

@@ -52,6 +52,16 @@ const capLabels: Readonly<Record<string, string>> = {
 export const describeLimitCap = (limit: LimitUnit & { cap: number; period: string }): string =>
   t(capLabels[limit.period] ?? '', { amount: describeLimitAmount(limit, limit.cap) })
 
+const [MINUTE_MS, HOUR_MS] = [60_000, 3_600_000]
+
+/** Formats a duration in whole hours, or in minutes below one, such as «8 hours». */
+export function formatDuration(milliseconds: number): string {
+  const isShort = milliseconds < HOUR_MS
+  const count = Math.max(1, Math.round(milliseconds / (isShort ? MINUTE_MS : HOUR_MS)))
+  const unit = isShort ? 'minute' : 'hour'
+  return new Intl.NumberFormat(regions, { style: 'unit', unit, unitDisplay: 'long' }).format(count)
+}
+
 const namesFormat = new Intl.ListFormat(language)
 
 /** Formats several names, such as «Ada, Ben and Cleo». */

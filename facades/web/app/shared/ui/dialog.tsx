@@ -39,21 +39,21 @@ export const DialogClose = ({ kind, ...rest }: ButtonProps) => (
 interface DialogProps extends DialogPopupProps {
   /** An alert is closed by its buttons alone. */
   isAlert?: boolean
-  /** A click beside the dialog does not close it, as it would discard what was typed. */
-  hasInput?: boolean
+  /** A click beside the dialog does not close it, as that would lose what was typed, or is shown only once. */
+  canLose?: boolean
   /** Without it, the person cannot close the dialog. */
   close?: () => void
 }
 
 /** A dialog that is open while it is mounted. */
-export function Dialog({ isAlert = false, hasInput = false, close, ...popup }: DialogProps) {
+export function Dialog({ isAlert = false, canLose = false, close, ...popup }: DialogProps) {
   const onOpenChange = (isOpen: boolean) => !isOpen && close?.()
   return isAlert ? (
     <AlertDialog.Root open onOpenChange={onOpenChange}>
       <DialogPopup {...popup} />
     </AlertDialog.Root>
   ) : (
-    <BaseDialog.Root open disablePointerDismissal={hasInput} onOpenChange={onOpenChange}>
+    <BaseDialog.Root open disablePointerDismissal={canLose} onOpenChange={onOpenChange}>
       <DialogPopup {...popup} />
     </BaseDialog.Root>
   )

@@ -16,12 +16,15 @@ interface EditFormProps {
   /** Saves the new text. An error is shown and keeps the form open. */
   save: (text: string) => Promise<unknown> | undefined
   close: () => void
+  /** True if something else than the text is saved as well. */
+  canBeEmpty?: boolean
   /** Hints shown above the buttons. */
   children?: ReactNode
 }
 
 /** A form that replaces a text while it is edited, and is submitted once at a time. */
-export function EditForm({ label, text: before, action, save, close, children }: EditFormProps) {
+export function EditForm(props: EditFormProps) {
+  const { label, text: before, action, save, close, canBeEmpty = false, children } = props
   const [text, setText] = useState(before)
   const [state, setState] = useState<'ready' | 'saving' | { error: unknown }>('ready')
   const field = useRef<HTMLTextAreaElement>(null)
@@ -56,7 +59,7 @@ export function EditForm({ label, text: before, action, save, close, children }:
       {typeof state === 'object' && <ErrorMessage error={state.error} />}
       <Toolbar align="end">
         <Button onClick={close}>{t('page.cancel')}</Button>
-        <Button type="submit" kind="primary" disabled={text.trim() === '' || state === 'saving'}>
+        <Button type="submit" kind="primary" disabled={(text.trim() === '' && !canBeEmpty) || state === 'saving'}>
           {action}
         </Button>
       </Toolbar>

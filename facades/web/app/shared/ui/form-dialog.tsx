@@ -15,12 +15,15 @@ interface FormDialogProps {
   save?: (form: FormData) => Promise<unknown>
   action?: string
   isDangerous?: boolean
+  /** True if it shows what cannot be read again. */
+  isShownOnce?: boolean
   width?: DialogWidth
   close: () => void
 }
 
 /** A dialog with a form, which is submitted once at a time. */
-export function FormDialog({ title, children, save, action, isDangerous = false, width, close }: FormDialogProps) {
+export function FormDialog(props: FormDialogProps) {
+  const { title, children, save, action, isDangerous = false, isShownOnce = false, width, close } = props
   const [state, setState] = useState<'ready' | 'working' | { error: unknown }>('ready')
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
@@ -34,7 +37,7 @@ export function FormDialog({ title, children, save, action, isDangerous = false,
     )
   }
   return (
-    <Dialog title={title} width={width} hasInput={save !== undefined} close={close}>
+    <Dialog title={title} width={width} canLose={save !== undefined || isShownOnce} close={close}>
       <DialogForm onSubmit={submit}>
         {children}
         {typeof state === 'object' && <ErrorMessage error={state.error} />}

@@ -11,7 +11,7 @@ export interface NameDialogProps {
   name: string
   hint?: string
   /** Suggests a name on demand. */
-  suggest?: (() => Promise<string>) | undefined
+  suggest?: (() => Promise<string>) | false | undefined
   /** Existing names to choose from. */
   suggestions?: readonly string[]
   save: (name: string) => Promise<void>
