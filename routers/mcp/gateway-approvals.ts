@@ -69,7 +69,7 @@ export class GatewayApprovals {
     const { answer, canAsk, tool } = this.#options
     const canAnswer = answer ? answer.action !== 'cancel' : canAsk
     // Only a session answers for a server with `page`, as a program might answer in the person's place.
-    if (tool.approval !== 'always' || !canAnswer) return { reason: await this.#page.ask(call), isAsked: true }
+    if (tool.approval !== 'always' || !canAnswer) return this.#page.ask(call)
     const fingerprint = createFingerprint(call)
     return answer ? this.#applyAnswer(answer, call, fingerprint) : this.#askInPlace(call, fingerprint)
   }

@@ -60,6 +60,6 @@ async function answer(
   person: number,
   { id, allow }: { id: string; allow: 'once' | 'remember' | 'no' },
 ): Promise<void> {
-  const { credential, ...call } = await answerQuestion(services, person, id, allow !== 'no')
+  const { credential, ...call } = await answerQuestion(services, person, id, allow === 'once')
   if (allow === 'remember') await rememberForProgram(services, { person, credential }, call)
 }

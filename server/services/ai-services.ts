@@ -20,7 +20,7 @@ import { ConnectedToolServers } from '../mcp/tool-servers.ts'
 import { createCallWatch } from '../stores/call-watch.ts'
 import { createCallableModels } from '../stores/callable-models.ts'
 import { LimitCache } from '../stores/usage/limit-cache.ts'
-import { createToolLimits } from '../stores/usage/tool-limits.ts'
+import { ToolCallCounter } from '../stores/usage/tool-limits.ts'
 import { createToolUses } from '../stores/usage/tool-uses.ts'
 import { createUsageLedger } from '../stores/usage/usage-ledger.ts'
 
@@ -73,7 +73,7 @@ export function createAiServices(options: AiServiceOptions): AiParts {
       toolServers,
       toolAccounts: accounts.authorization,
       toolUses,
-      toolLimits: createToolLimits({ sql, limits, onReached }),
+      toolLimits: new ToolCallCounter({ sql, limits, onReached }),
       callWatch,
       usageLedger,
       promptFiles,

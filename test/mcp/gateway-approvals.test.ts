@@ -248,6 +248,75 @@ test('a program that its person has signed in asks on our page, which lists and 
   expect(sent()).toEqual([{ text: 'page' }, { text: 'form' }])
 })
 
+test.each([
+  ['mail_send', 'Mail'],
+  ['bank_pay', 'Bank'],
+])('a revoked answer for hours to %s lets not even the call run that was asked', async (tool, server) => {
+  const caller = await addPerson()
+  const call = () => callTool(svc, tool, { token: caller.token, input: { text: 'hours' } })
+  expect((await call()).result.content[0].text).toMatch(AT_PAGE)
+  const [question] = await questionsOf(caller)
+  expect((await answer(caller, question?.id ?? '', 'remember')).status).toBe(200)
+  expect((await call()).result.isError).toBeUndefined()
+  const [approval] = await query<{ id: string }>(caller, 'ai.approvals')
+  expect(approval).toMatchObject({ server })
+  await caller.browser.send('POST', '/trpc/ai.revokeApproval', { body: { id: approval?.id } })
+  expect((await call()).result.content[0].text).toMatch(AT_PAGE)
+  expect(sent().length + paid()).toBe(1)
+})
+
+test('a program that asks much drops its own questions alone, and no given answer', async () => {
+  const caller = await addPerson()
+  const { token: busy } = await svc.host.tokens.createFor({ user: { id: caller.id }, name: 'busy', abilities: ['mcp'] })
+  const call = (token: string, text: string) => callTool(svc, 'bank_pay', { token, input: { text } })
+  await call(caller.token, 'of the other')
+  await call(busy, 'allowed')
+  const allowed = (await questionsOf(caller)).find(({ input }) => input.includes('allowed'))
+  await answer(caller, allowed?.id ?? '', 'once')
+  for (let n = 0; n < 12; n++) expect((await call(busy, `n${n}`)).result.content[0].text).toMatch(AT_PAGE)
+  const texts = (await questionsOf(caller)).map(({ input }) => (JSON.parse(input) as { text: string }).text)
+  expect(texts).toEqual(['of the other', ...[3, 4, 5, 6, 7, 8, 9, 10, 11].map((n) => `n${n}`)])
+  expect((await call(busy, 'allowed')).result.isError).toBeUndefined()
+  expect(paid()).toBe(1)
+})
+
+test('a program whose questions are all allowed is told that there are too many', async () => {
+  const caller = await addPerson()
+  const call = (text: string) => callTool(svc, 'bank_pay', { token: caller.token, input: { text } })
+  for (let n = 0; n < 10; n++) await call(`n${n}`)
+  for (const { id } of await questionsOf(caller)) await answer(caller, id, 'once')
+  const { result } = await call('one more')
+  expect([result.isError, result.content[0].text]).toEqual([true, expect.stringContaining('too many open questions')])
+  expect(await questionsOf(caller)).toEqual([])
+  expect((await call('n0')).result.isError).toBeUndefined()
+  expect(paid()).toBe(1)
+})
+
+test('a limit without room leaves the answer for once to a later call', async () => {
+  const caller = await addPerson()
+  const [person] = await svc.rows<{ username: string }>('select username from users where id = $1', [caller.id])
+  const limit = {
+    name: 'once',
+    for: `user:${person?.username}`,
+    unit: 'calls',
+    per: 'month',
+    countFrom: 'now',
+  } as const
+  const pay = () => callTool(svc, 'bank_pay', { token: caller.token, input: { text: 'once' } })
+  await pay()
+  const [question] = await questionsOf(caller)
+  await answer(caller, question?.id ?? '', 'once')
+  await svc.host.limits.set({ ...limit, cap: 0 })
+  for (let n = 0; n < 2; n++) expect((await pay()).result.content[0].text).toContain('lets no call through')
+  expect(await svc.host.limits.show({ name: 'once' })).toMatchObject([{ used: 0, refused: 2 }])
+  await svc.host.limits.set({ ...limit, cap: 1 })
+  expect((await pay()).result.isError).toBeUndefined()
+  expect((await pay()).result.content[0].text).toContain('1 used of 1 calls')
+  expect(await questionsOf(caller)).toEqual([])
+  expect(paid()).toBe(1)
+  await svc.host.limits.remove({ name: 'once' })
+})
+
 test('a record tells who was asked from who refused, and neither counts', async () => {
   const caller = await addPerson()
   const state = (await send(caller.token, 'x')).result.requestState as string

@@ -172,7 +172,7 @@ export class Approvals {
     const page = this.#findPage(call)
     const confirm = async () => page === undefined || page.take(call)
     const state = await this.#pending.claim(questionId, call, { confirm, announce: this.#toolResults.announce })
-    if (state === 'refused') return page && { text: await page.ask(call), isError: true }
+    if (state === 'refused') return page && { text: (await page.ask(call)).reason, isError: true }
     if (state !== 'first') return state && this.#toolResults.waitForOutcome(questionId, signal)
     this.#grantedCalls.push(serializeCall(call))
     return this.#toolResults.runAndStore(questionId, run)
@@ -201,7 +201,7 @@ export class Approvals {
     const grantedIndex = this.#grantedCalls.indexOf(serializeCall(call))
     if (grantedIndex >= 0) return void this.#grantedCalls.splice(grantedIndex, 1)
     const page = this.#findPage(call)
-    if (page) return (await page.take(call)) ? undefined : { reason: await page.ask(call), isAsked: true }
+    if (page) return (await page.take(call)) ? undefined : page.ask(call)
     if (await this.#conversation.has(call)) return undefined
     if (this.#approvalMode === 'deferred')
       return { reason: 'The person must allow each call of this tool, and has too many open questions.' }

@@ -1,5 +1,5 @@
 import type { Services } from '../../core/services.ts'
-import type { ApprovableCall } from './approvable-call.ts'
+import type { ApprovableCall, ApprovalRefusal } from './approvable-call.ts'
 import { askPerson, createFingerprint, hasAllowance, takeAllowance } from './page-questions.ts'
 import { ConversationApprovals, rememberApproval } from './remembered-approvals.ts'
 
@@ -55,12 +55,18 @@ export class PageApprovals {
   }
 
   /** Asks the person on the page, unless the question is there. Returns the sentence that sends them to it. */
-  async ask(call: ApprovableCall): Promise<string> {
+  async ask(call: ApprovableCall): Promise<ApprovalRefusal> {
     const { tool, server, hash, input } = call
     const asked = { ...this.#toKey(call), tool, server, hash, input: describeInput(input) }
-    await askPerson(this.#services, this.#program.person, asked)
     const address = new URL('/settings/approvals', this.#services.settings.baseUrl)
-    return `The person must allow this call first. Ask them to allow it at ${address}, then call the tool again with the same arguments.`
+    if (await askPerson(this.#services, this.#program.person, asked))
+      return {
+        reason: `The person must allow this call first. Ask them to allow it at ${address}, then call the tool again with the same arguments.`,
+        isAsked: true,
+      }
+    return {
+      reason: `The person must allow this call first, and has too many open questions. Ask them to answer some at ${address}, then call the tool again.`,
+    }
   }
 
   #isRemembered({ tool, hash }: ApprovableCall): Promise<boolean> {

@@ -2,12 +2,13 @@ import { createHash, randomUUID } from 'node:crypto'
 import { Problem } from '../../core/problems.ts'
 import type { Services } from '../../core/services.ts'
 import { TOOL_QUESTIONS } from '../../ports/vault.ts'
+import { readList, type StoredList, updateList } from './stored-list.ts'
 
-/** Maximum number of open questions of one person; the oldest is dropped first. */
-const MAX_QUESTIONS = 20
+/** Maximum number of questions of one person, with those that are allowed and have not run yet. */
+const MAX_QUESTIONS = 40
 
-/** Maximum number of attempts if other replicas update the list concurrently. */
-const MAX_TRIES = 10
+/** Maximum number of them for one program, so that it leaves room for others. */
+const MAX_OF_PROGRAM = 10
 
 /** A call of a program that its person must allow. */
 export interface ToolQuestion {
@@ -48,19 +49,40 @@ function sortMembers(value: unknown): unknown {
 
 /** Returns the questions that wait for the person, oldest first. */
 export const listQuestions = async (store: Store, person: number): Promise<ToolQuestion[]> =>
-  (await readQuestions(store, person)).questions.filter(({ isAllowed }) => !isAllowed)
+  (await readList(getQuestions(store, person))).filter(({ isAllowed }) => !isAllowed)
 
 type Asked = Pick<ToolQuestion, 'credential' | 'tool' | 'server' | 'hash' | 'input' | 'fingerprint'>
 
-/** Asks the person, unless the same question is open. */
-export async function askPerson(store: Store, person: number, asked: Asked): Promise<void> {
+/** Asks the person, unless the same question is there. Returns false if there is no room for another one. */
+export async function askPerson(store: Store, person: number, asked: Asked): Promise<boolean> {
   const now = Date.now()
-  const until = now + store.settings.tools.questionLifetime
-  await updateQuestions(store, person, (questions) =>
-    questions.some((one) => isSame(one, asked))
-      ? undefined
-      : [...questions, { id: randomUUID(), ...asked, isAllowed: false, askedAt: now, until }].slice(-MAX_QUESTIONS),
-  )
+  const question = {
+    id: randomUUID(),
+    ...asked,
+    isAllowed: false,
+    askedAt: now,
+    until: now + store.settings.tools.questionLifetime,
+  }
+  let isAsked = true
+  await updateList(getQuestions(store, person), (questions) => {
+    isAsked = true
+    if (questions.some((one) => isSame(one, asked))) return undefined
+    const added = makeRoom(questions, asked)
+    isAsked = added !== undefined
+    return added && [...added, question]
+  })
+  return isAsked
+}
+
+/**
+ * Drops the program's oldest open question if there is no room for another one. Returns undefined if it has none: what
+ * the person has allowed, and questions of other programs, stay.
+ */
+function makeRoom(questions: readonly ToolQuestion[], { credential }: Asked): readonly ToolQuestion[] | undefined {
+  const own = questions.filter((one) => one.credential === credential)
+  if (questions.length < MAX_QUESTIONS && own.length < MAX_OF_PROGRAM) return questions
+  const oldest = own.find(({ isAllowed }) => !isAllowed)
+  return oldest && questions.filter((one) => one !== oldest)
 }
 
 /** True if the person has allowed the call, which has not run yet. */
@@ -69,7 +91,7 @@ export async function hasAllowance(
   person: number,
   call: Pick<ToolQuestion, 'credential' | 'fingerprint'>,
 ): Promise<boolean> {
-  const { questions } = await readQuestions(store, person)
+  const questions = await readList(getQuestions(store, person))
   return questions.some((one) => one.isAllowed && isSame(one, call))
 }
 
@@ -79,21 +101,24 @@ export async function takeAllowance(
   person: number,
   call: Pick<ToolQuestion, 'credential' | 'fingerprint'>,
 ): Promise<boolean> {
-  return updateQuestions(store, person, (questions) => {
+  return updateList(getQuestions(store, person), (questions) => {
     const rest = questions.filter((one) => !(one.isAllowed && isSame(one, call)))
     return rest.length === questions.length ? undefined : rest
   })
 }
 
-/** Answers a question: `once` lets the same call run once. Returns the question; throws if it is not open. */
-export async function answerQuestion(store: Store, person: number, id: string, allow: boolean): Promise<ToolQuestion> {
+/**
+ * Answers a question, and lets the same call run once if `isOnce` is true. Returns the question; throws if it is not
+ * open.
+ */
+export async function answerQuestion(store: Store, person: number, id: string, isOnce: boolean): Promise<ToolQuestion> {
   let answered: ToolQuestion | undefined
-  await updateQuestions(store, person, (questions) => {
+  await updateList(getQuestions(store, person), (questions) => {
     answered = questions.find((one) => one.id === id && !one.isAllowed)
     if (!answered) return undefined
     return questions.flatMap((one) => {
       if (one.id !== id) return one
-      return allow ? { ...one, isAllowed: true } : []
+      return isOnce ? { ...one, isAllowed: true } : []
     })
   })
   if (!answered) throw new Problem('not_found', { detail: 'This question is answered already, or too old.' })
@@ -105,36 +130,11 @@ const isSame = (
   other: Pick<ToolQuestion, 'credential' | 'fingerprint'>,
 ): boolean => one.credential === other.credential && one.fingerprint === other.fingerprint
 
-/**
- * Updates the list with compare-and-set, and retries if another replica was faster. Returns false if there is nothing to
- * change.
- */
-async function updateQuestions(
-  store: Store,
-  person: number,
-  applyChange: (questions: readonly ToolQuestion[]) => ToolQuestion[] | undefined,
-): Promise<boolean> {
-  const { kv } = store.stores
-  const key = buildKey(person)
-  for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const { stored, questions } = await readQuestions(store, person)
-    const changed = applyChange(questions)
-    if (!changed) return false
-    const sealed = store.vault.seal(JSON.stringify(changed), TOOL_QUESTIONS)
-    const { questionLifetime } = store.settings.tools
-    const isStored = await (stored === undefined
-      ? kv.setIfAbsent(key, sealed, questionLifetime)
-      : kv.replaceIfUnchanged(key, stored, sealed, questionLifetime))
-    if (isStored) return true
-  }
-  throw new Problem('busy')
-}
-
-/** Reads the questions that are not too old. They are sealed, because they have arguments. */
-async function readQuestions({ stores, vault }: Store, person: number) {
-  const stored = await stores.kv.get(buildKey(person))
-  const all = stored === undefined ? [] : (JSON.parse(vault.open(stored, TOOL_QUESTIONS)) as ToolQuestion[])
-  return { stored, questions: all.filter(({ until }) => until > Date.now()) }
-}
-
-const buildKey = (person: number) => `mcp-questions:${person}`
+/** They are sealed, because they have arguments. */
+const getQuestions = ({ stores, settings, vault }: Store, person: number): StoredList<ToolQuestion> => ({
+  kv: stores.kv,
+  key: `mcp-questions:${person}`,
+  lifetime: settings.tools.questionLifetime,
+  parse: (stored) => JSON.parse(vault.open(stored, TOOL_QUESTIONS)) as ToolQuestion[],
+  serialize: (questions) => vault.seal(JSON.stringify(questions), TOOL_QUESTIONS),
+})

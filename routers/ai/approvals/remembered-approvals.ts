@@ -1,12 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { Problem } from '../../core/problems.ts'
 import type { Services } from '../../core/services.ts'
+import { readList, type StoredList, updateList } from './stored-list.ts'
 
 /** Maximum number of approvals of one person; the oldest is dropped first. */
 const MAX_APPROVALS = 100
-
-/** Maximum number of attempts if other replicas update the list concurrently. */
-const MAX_TRIES = 10
 
 /** A tool that a person has allowed for a whole conversation. */
 interface RememberedApproval {
@@ -27,10 +24,8 @@ interface RememberedApproval {
 type Store = Pick<Services, 'stores' | 'settings'>
 
 /** Returns a person's valid approvals, oldest first. */
-export const listRememberedApprovals = async (
-  { stores: { kv } }: Store,
-  person: number,
-): Promise<RememberedApproval[]> => parseUnexpired(await kv.get(buildKey(person)))
+export const listRememberedApprovals = (store: Store, person: number): Promise<RememberedApproval[]> =>
+  readList(getApprovals(store, person))
 
 /** Stores an approval and replaces an equal one. */
 export async function rememberApproval(
@@ -40,7 +35,7 @@ export async function rememberApproval(
 ) {
   const { approvalLifetime } = store.settings.tools
   const newApproval: RememberedApproval = { id: randomUUID(), ...approval, until: Date.now() + approvalLifetime }
-  await updateApprovals(store, person, (others) =>
+  await updateList(getApprovals(store, person), (others) =>
     [...others.filter((other) => !isSame(other, approval) && other.id !== newApproval.id), newApproval].slice(
       -MAX_APPROVALS,
     ),
@@ -49,12 +44,10 @@ export async function rememberApproval(
 
 /** Deletes an approval. Returns false if there was none with this id. */
 export async function forgetApproval(store: Store, person: number, id: string): Promise<boolean> {
-  let isFound = false
-  await updateApprovals(store, person, (approvals) => {
-    isFound ||= approvals.some((one) => one.id === id)
-    return approvals.filter((one) => one.id !== id)
+  return updateList(getApprovals(store, person), (approvals) => {
+    const rest = approvals.filter((one) => one.id !== id)
+    return rest.length === approvals.length ? undefined : rest
   })
-  return isFound
 }
 
 const isSame = (
@@ -66,29 +59,13 @@ const isSame = (
   one.tool === other.tool &&
   one.hash === other.hash
 
-/** Updates the list with compare-and-set, and retries if another replica was faster. */
-async function updateApprovals(
-  { settings, stores: { kv } }: Store,
-  person: number,
-  applyChange: (approvals: readonly RememberedApproval[]) => RememberedApproval[],
-): Promise<void> {
-  const key = buildKey(person)
-  for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const stored = await kv.get(key)
-    const updated = JSON.stringify(applyChange(parseUnexpired(stored)))
-    const { approvalLifetime } = settings.tools
-    const isStored = await (stored === undefined
-      ? kv.setIfAbsent(key, updated, approvalLifetime)
-      : kv.replaceIfUnchanged(key, stored, updated, approvalLifetime))
-    if (isStored) return
-  }
-  throw new Problem('busy')
-}
-
-const buildKey = (person: number) => `tool-approvals:${person}`
-
-const parseUnexpired = (value: string | undefined): RememberedApproval[] =>
-  value === undefined ? [] : (JSON.parse(value) as RememberedApproval[]).filter(({ until }) => until > Date.now())
+const getApprovals = ({ settings, stores: { kv } }: Store, person: number): StoredList<RememberedApproval> => ({
+  kv,
+  key: `tool-approvals:${person}`,
+  lifetime: settings.tools.approvalLifetime,
+  parse: (stored) => JSON.parse(stored) as RememberedApproval[],
+  serialize: (approvals) => JSON.stringify(approvals),
+})
 
 /** The conversation and credential to which an approval applies. */
 export interface ConversationScope extends Pick<RememberedApproval, 'credential'> {

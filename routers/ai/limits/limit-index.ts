@@ -63,7 +63,7 @@ function computeClaim(
   { unit, currency, unpricedCost }: LimitFields,
   maximum: Pick<ReserveRequest, 'tokens' | 'costMicros' | 'currency'>,
 ): Pick<Claim<LimitFields>, 'amount' | 'measure'> {
-  if (unit === 'requests') return { amount: 1, measure: 'amount' }
+  if (unit === 'requests' || unit === 'calls') return { amount: 1, measure: 'amount' }
   if (unit === 'tokens') return { amount: maximum.tokens, measure: 'tokens' }
   if (maximum.costMicros === 0 || maximum.currency === currency) return { amount: maximum.costMicros, measure: 'cost' }
   return { amount: unpricedCost, measure: unpricedCost === null ? 'unpriced' : 'amount' }

@@ -12,7 +12,7 @@ import type { FunctionTool } from '../../ports/ai/tools.ts'
 import type { ApprovableCall, ApprovalRefusal } from '../approvals/approvable-call.ts'
 import type { ChatContext } from '../chat-context.ts'
 import { type CallableTool, getServerLabel, hashDefinition } from './callable-tools.ts'
-import { countCall } from './tool-limits.ts'
+import { checkLimits, countCall } from './tool-limits.ts'
 
 export interface GuardedCallOptions<Taken> {
   surface: ToolSurface
@@ -101,6 +101,9 @@ async function findRefusal(
   input: unknown,
   { asks, signal }: Pick<GuardedCallOptions<unknown>, 'asks' | 'signal'>,
 ): Promise<Refusal | undefined> {
+  // To ask may use up what the person allowed once, so a call for which there is no room does not ask.
+  const full = tool.needsApproval ? await checkLimits(ctx, tool) : undefined
+  if (full !== undefined) return { refusal: full, outcome: 'limited' }
   const refusal = tool.needsApproval ? await asks.findRefusal(toApprovableCall(tool, input), signal) : undefined
   if (refusal) return { refusal: refusal.reason, outcome: refusal.isAsked ? 'asked' : 'refused' }
   const limited = await countCall(ctx, tool)

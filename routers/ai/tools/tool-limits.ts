@@ -1,6 +1,7 @@
 import type { RequestedLimit } from '../../../entities/ai/usage-reservation.sql.ts'
 import { formatAmount } from '../../ports/ai/amounts.ts'
-import { hasRoom, type SubjectId } from '../../ports/ai/usage-ledger.ts'
+import type { ToolCallClaim } from '../../ports/ai/tool-limits.ts'
+import { hasRoom, type QuotaExceeded, type SubjectId } from '../../ports/ai/usage-ledger.ts'
 import type { ChatContext } from '../chat-context.ts'
 import { listCallerSubjects } from '../reservation.ts'
 import type { CallableTool } from './callable-tools.ts'
@@ -9,16 +10,23 @@ import type { CallableTool } from './callable-tools.ts'
  * Counts a call of a tool on all limits of such calls that apply. If one has no room, nothing is counted, and the reason
  * is returned: which limit, what it counts, and until when.
  */
-export async function countCall(ctx: ChatContext, tool: CallableTool): Promise<string | undefined> {
-  const { ai, process } = ctx.services
-  const exceeded = await ai.toolLimits.count(listToolSubjects(ctx, tool))
+export const countCall = async (ctx: ChatContext, tool: CallableTool): Promise<string | undefined> =>
+  describeExceeded(ctx, await ctx.services.ai.toolLimits.count(toClaim(ctx, tool)))
+
+/** Returns the same reason if a limit has no room for a call now, and does not count the call. */
+export const checkLimits = async (ctx: ChatContext, tool: CallableTool): Promise<string | undefined> =>
+  describeExceeded(ctx, await ctx.services.ai.toolLimits.check(toClaim(ctx, tool)))
+
+function describeExceeded({ services }: ChatContext, exceeded: QuotaExceeded | undefined): string | undefined {
   if (!exceeded) return undefined
   const full = exceeded.limits.filter((limit) => limit.mode === 'enforce' && !hasRoom(limit))
   const [longest] = full.toSorted((one, other) => other.resetsAt - one.resetsAt)
   if (!longest) return 'A limit has no room for this call.'
-  process.metrics.countRefusal(longest.name)
+  services.process.metrics.countRefusal(longest.name)
   return describeFullLimit(longest)
 }
+
+const toClaim = (ctx: ChatContext, tool: CallableTool): ToolCallClaim => ({ subjects: listToolSubjects(ctx, tool) })
 
 /** Subjects whose limits count a call. Functions of extensions have no tool server. */
 function listToolSubjects({ caller }: ChatContext, { name, target }: CallableTool): SubjectId[] {

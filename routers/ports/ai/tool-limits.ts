@@ -1,12 +1,19 @@
 import type { QuotaExceeded, SubjectId } from './usage-ledger.ts'
 
+/** A call of a tool with the subjects whose limits count it. */
+export interface ToolCallClaim {
+  subjects: readonly SubjectId[]
+}
+
 /** Counts calls of tools on the limits of such calls. */
 export interface ToolLimits {
   /**
-   * Counts a call on all limits that apply to its subjects. Counts nothing if one has no room, and returns them. Without
-   * such limits it only looks into memory.
+   * Counts a call on all limits that apply to it. Counts nothing if one has no room, and returns them. Without such limits
+   * it only looks into memory.
    */
-  count(subjects: readonly SubjectId[]): Promise<QuotaExceeded | undefined>
+  count(call: ToolCallClaim): Promise<QuotaExceeded | undefined>
+  /** Returns the limits that apply to a call if one has no room now, and counts only that refusal. */
+  check(call: ToolCallClaim): Promise<QuotaExceeded | undefined>
   /** Tells the version of the limits that a statement has read, so that older ones are read again before a call. */
   noteVersion(version: number): void
 }

@@ -4,18 +4,14 @@ import { type ActiveLimit, listActiveLimits } from '../../../entities/ai/usage-l
 import type { Sql } from '../../../entities/sql/statement.ts'
 import { type Claim, countsTools, LimitIndex, type SubjectLimit } from '../../../routers/ai/limits/limit-index.ts'
 import { maxEntries } from '../../../routers/core/load/cache-size.ts'
-import type { ReserveRequest, SubjectId } from '../../../routers/ports/ai/usage-ledger.ts'
+import type { ToolCallClaim } from '../../../routers/ports/ai/tool-limits.ts'
+import type { ReserveRequest } from '../../../routers/ports/ai/usage-ledger.ts'
 
 interface Counted {
   counter: number
 }
 
 export type CounterClaim = Claim<ActiveLimit> & Counted
-
-interface ToolCounters {
-  version: number | undefined
-  counters: number[]
-}
 
 const MAX_COUNTERS = 20_000
 
@@ -31,6 +27,7 @@ export class LimitCache {
   #version: number | undefined
   /** The newest version that a statement has read. */
   #newest = 0
+  #loading: Promise<void> | undefined
 
   constructor(sql: Sql) {
     this.#sql = sql
@@ -40,7 +37,15 @@ export class LimitCache {
     return this.#version
   }
 
-  async load(): Promise<void> {
+  /** Reads the limits anew, once for all who want them meanwhile. */
+  load(): Promise<void> {
+    this.#loading ??= this.#read().finally(() => {
+      this.#loading = undefined
+    })
+    return this.#loading
+  }
+
+  async #read(): Promise<void> {
     const [found] = await this.#sql(listActiveLimits)
     this.#counters.clear()
     const { tools = [], models = [] } = Object.groupBy(found?.limits ?? [], (limit) =>
@@ -62,17 +67,19 @@ export class LimitCache {
     return this.#addCounters(requests.map((request) => this.#limits.listClaims(request)))
   }
 
-  /**
-   * Returns the counters of each limit of calls of tools that applies to these subjects, with the version of the limits;
-   * undefined if a limit no longer exists.
-   */
-  async findToolCounters(subjects: readonly SubjectId[]): Promise<ToolCounters | undefined> {
+  /** True if some limit counts the call of a tool. Reads limits only if newer ones are known. */
+  async isToolLimited(call: ToolCallClaim): Promise<boolean> {
     if (this.#version === undefined || this.#version < this.#newest) await this.load()
-    const version = this.#version
-    const limits = this.#toolLimits.listLimits(subjects)
-    if (limits.length === 0) return { version, counters: [] }
-    const [counted] = (await this.#addCounters([limits])) ?? []
-    return counted && { version, counters: counted.map(({ counter }) => counter) }
+    return this.#listToolClaims(call).length > 0
+  }
+
+  /** Returns the claims of each call of a tool on every limit that counts it; undefined if a limit no longer exists. */
+  claimForTools(calls: readonly ToolCallClaim[]): Promise<CounterClaim[][] | undefined> {
+    return this.#addCounters(calls.map((call) => this.#listToolClaims(call)))
+  }
+
+  #listToolClaims({ subjects }: ToolCallClaim): Claim<ActiveLimit>[] {
+    return this.#toolLimits.listClaims({ subjects, tokens: null, costMicros: null, currency: null })
   }
 
   async #addCounters<Subject extends SubjectLimit<ActiveLimit>>(

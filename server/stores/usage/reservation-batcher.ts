@@ -15,6 +15,7 @@ import {
   type Reservation,
   type ReserveRequest,
 } from '../../../routers/ports/ai/usage-ledger.ts'
+import { judgeOneByOne } from './judge-calls.ts'
 import type { CounterClaim, LimitCache } from './limit-cache.ts'
 
 const MAX_CALLS = 200
@@ -176,28 +177,6 @@ const toCall = ({ id, request: { call, catalogue }, claims }: Candidate) => ({
   amounts: claims.map(({ amount }) => amount),
   measures: claims.map(({ measure }) => measure),
 })
-
-/** Accepts calls one after the other as long as all enforced limits have room; refuses the others. */
-function judgeOneByOne(candidates: readonly Candidate[], states: ReadonlyMap<number, RequestedLimit>) {
-  const fitting: Attempt[] = []
-  const refused = new Map<Candidate, QuotaExceeded>()
-  for (const candidate of candidates) {
-    const requested = candidate.claims.flatMap(({ counter, amount }) => {
-      const state = states.get(counter)
-      return state ? { ...state, amount } : []
-    })
-    if (requested.some((limit) => limit.mode === 'enforce' && !hasRoom(limit))) {
-      refused.set(candidate, new QuotaExceeded(requested))
-      continue
-    }
-    fitting.push({ request: candidate.request, isLast: candidate.isLast })
-    for (const { counter, amount } of requested) {
-      const state = states.get(counter)
-      if (state) state.held += amount ?? 0
-    }
-  }
-  return { fitting, refused }
-}
 
 function buildReservation(
   { id, request, claims }: Candidate,

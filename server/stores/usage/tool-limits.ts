@@ -1,11 +1,15 @@
-import { countToolCall } from '../../../entities/ai/tool-limit.sql.ts'
+import DataLoader from 'dataloader'
+import { countToolCalls, showToolLimits } from '../../../entities/ai/tool-limit.sql.ts'
 import type { ReachedLimit } from '../../../entities/ai/usage-commit.sql.ts'
+import { countRefusals } from '../../../entities/ai/usage-counter.sql.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
-import type { ToolLimits } from '../../../routers/ports/ai/tool-limits.ts'
-import { QuotaExceeded, type SubjectId } from '../../../routers/ports/ai/usage-ledger.ts'
-import type { LimitCache } from './limit-cache.ts'
+import type { ToolCallClaim, ToolLimits } from '../../../routers/ports/ai/tool-limits.ts'
+import { hasRoom, QuotaExceeded } from '../../../routers/ports/ai/usage-ledger.ts'
+import { isFull, judgeOneByOne } from './judge-calls.ts'
+import type { CounterClaim, LimitCache } from './limit-cache.ts'
 
-/** Largest number of attempts: limits and periods may change during one, but not every time. */
+const MAX_CALLS = 200
+/** Largest number of attempts: limits and periods may change while a batch is counted, but not every time. */
 const MAX_TRIES = 10
 
 interface ToolLimitOptions {
@@ -15,28 +19,117 @@ interface ToolLimitOptions {
   onReached(limit: ReachedLimit): void
 }
 
-export function createToolLimits(options: ToolLimitOptions): ToolLimits {
-  const { limits } = options
-  return {
-    async count(subjects) {
-      for (let tries = 0; tries < MAX_TRIES; tries++) {
-        const counted = await tryCount(options, subjects)
-        if (counted) return counted.isGranted ? undefined : new QuotaExceeded(counted.limits)
-        await limits.load()
-      }
-      throw new Error('the limits changed during every attempt to count a call of a tool')
-    },
-    noteVersion: (version) => limits.noteVersion(version),
-  }
+interface Candidate {
+  call: ToolCallClaim
+  claims: CounterClaim[]
 }
 
-/** Returns undefined if the limits have changed meanwhile. */
-async function tryCount({ sql, limits, onReached }: ToolLimitOptions, subjects: readonly SubjectId[]) {
-  const found = await limits.findToolCounters(subjects)
-  if (!found) return undefined
-  if (found.counters.length === 0) return { isGranted: true, limits: [] }
-  const [counted] = await sql(countToolCall, [found.version, found.counters])
-  if (!counted || counted.isStale) return undefined
-  counted.reached?.forEach(onReached)
-  return counted
+type Verdict = 'counted' | QuotaExceeded
+
+/**
+ * Counts in one statement for all calls that arrived during the last one. If they do not fit together, it judges them one
+ * after the other and counts those that fit.
+ */
+export class ToolCallCounter implements ToolLimits {
+  readonly #options: ToolLimitOptions
+  readonly #loader: DataLoader<ToolCallClaim, Verdict>
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(options: ToolLimitOptions) {
+    this.#options = options
+    this.#loader = new DataLoader((calls) => this.#countNext(calls), {
+      cache: false,
+      maxBatchSize: MAX_CALLS,
+      batchScheduleFn: (dispatch) => void this.#last.then(() => setImmediate(dispatch)),
+    })
+  }
+
+  noteVersion(version: number): void {
+    this.#options.limits.noteVersion(version)
+  }
+
+  async count(call: ToolCallClaim): Promise<QuotaExceeded | undefined> {
+    if (!(await this.#options.limits.isToolLimited(call))) return undefined
+    const verdict = await this.#loader.load(call)
+    return verdict === 'counted' ? undefined : verdict
+  }
+
+  async check(call: ToolCallClaim): Promise<QuotaExceeded | undefined> {
+    const { sql, limits } = this.#options
+    if (!(await limits.isToolLimited(call))) return undefined
+    const claims = (await limits.claimForTools([call]))?.[0] ?? []
+    const [shown] = await sql(showToolLimits, [
+      claims.map(({ counter }) => counter),
+      claims.map(({ amount }) => amount),
+    ])
+    const exceeded = new QuotaExceeded(shown?.limits ?? [])
+    if (!exceeded.limits.some(isFull)) return undefined
+    await this.#countRefusals([exceeded])
+    return exceeded
+  }
+
+  #countNext(calls: readonly ToolCallClaim[]): Promise<Verdict[]> {
+    const counted = this.#countAll(calls)
+    this.#last = counted.then(
+      () => {},
+      () => {},
+    )
+    return counted
+  }
+
+  async #countAll(calls: readonly ToolCallClaim[]): Promise<Verdict[]> {
+    const verdicts = new Map<ToolCallClaim, Verdict>()
+    let open = calls
+    for (let tries = 0; open.length > 0; tries++) {
+      if (tries === MAX_TRIES) throw new Error('the limits changed during every attempt to count calls of tools')
+      open = await this.#countOpen(open, verdicts)
+    }
+    return calls.map((call) => verdicts.get(call) as Verdict)
+  }
+
+  /** Counts all open calls, or refuses those that do not fit; returns the calls to retry. */
+  async #countOpen(
+    open: readonly ToolCallClaim[],
+    verdicts: Map<ToolCallClaim, Verdict>,
+  ): Promise<readonly ToolCallClaim[]> {
+    const { limits, onReached } = this.#options
+    const { version } = limits
+    const claims = await limits.claimForTools(open)
+    const candidates = claims && open.map((call, at) => ({ call, claims: claims[at] ?? [] }))
+    const result = candidates && (await this.#run(candidates, version))
+    if (!result || result.isStale) {
+      await limits.load()
+      return open
+    }
+    if (result.isGranted) {
+      result.reached?.forEach(onReached)
+      for (const call of open) verdicts.set(call, 'counted')
+      return []
+    }
+    const states = new Map(result.limits.map((limit) => [limit.counter, limit]))
+    const { fitting, refused } = judgeOneByOne(candidates, states)
+    for (const [{ call }, exceeded] of refused) verdicts.set(call, exceeded)
+    await this.#countRefusals(refused.values())
+    return fitting.map(({ call }) => call)
+  }
+
+  async #run(candidates: readonly Candidate[], version: number | undefined) {
+    const parts = candidates.flatMap(({ claims }, call) =>
+      claims.map(({ counter, amount }) => ({ call, counter, amount })),
+    )
+    const [result] = await this.#options.sql(countToolCalls, [
+      version,
+      parts.map(({ call }) => call),
+      parts.map(({ counter }) => counter),
+      parts.map(({ amount }) => amount),
+    ])
+    return result
+  }
+
+  async #countRefusals(refused: Iterable<QuotaExceeded>): Promise<void> {
+    const counters = [...refused].flatMap(({ limits }) =>
+      limits.filter((limit) => !hasRoom(limit)).map(({ counter }) => counter),
+    )
+    await this.#options.sql(countRefusals, [counters])
+  }
 }
