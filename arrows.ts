@@ -12,6 +12,7 @@ const floors = {
     ['events'],
     ['identity'],
     ['catalogue'],
+    ['assistants'],
     ['ai'],
     ['rooms'],
     ['oauth'],
@@ -26,6 +27,7 @@ const floors = {
     ['verbs'],
     ['identity'],
     ['catalogue'],
+    ['assistants'],
     ['ai'],
     ['rooms'],
     ['oauth'],
@@ -53,7 +55,7 @@ const floors = {
 type Floor = keyof typeof floors
 
 /** The floors, lowest first, and what each may not import beside the floors above it: packages, and floors that it must not pass by. */
-const areas = '{identity,catalogue,ai,rooms,oauth,apps,mcp,system}'
+const areas = '{identity,catalogue,assistants,ai,rooms,oauth,apps,mcp,system}'
 const transports = ['fastify', 'fastify-plugin', '@fastify/*', 'citty', '@clack/*', 'undici', 'ws', 'ioredis']
 const bounds: Record<string, readonly string[]> = {
   entities: ['**/../{routers,facades,server,cli,test}/**'],

@@ -8,6 +8,8 @@ import { UsageRollup } from './ai/usage-rollup.ts'
 import { ExtApp, ExtAppCredential } from './apps/ext-app.ts'
 import { ExtAppConnectRequest } from './apps/ext-app-connect-request.ts'
 import { ExtAppLink } from './apps/ext-app-link.ts'
+import { Assistant, AssistantEditor } from './assistants/assistant.ts'
+import { AssistantVersion } from './assistants/assistant-version.ts'
 import { AiModel } from './catalogue/ai-model.ts'
 import { AiModelDescription } from './catalogue/ai-model-description.ts'
 import { AiModelUsageRule } from './catalogue/ai-model-usage-rule.ts'
@@ -70,6 +72,9 @@ export const entities = [
   McpConnection,
   SystemModel,
   SystemPrompt,
+  Assistant,
+  AssistantEditor,
+  AssistantVersion,
   FrontendMigration,
   AppliedFrontendMigration,
   FrontendMigrationUserdata,

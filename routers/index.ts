@@ -6,6 +6,7 @@ import { usageRouter } from './ai/usage.ts'
 import { consentPageRouter } from './apps/consent-page.ts'
 import { extAppsRouter } from './apps/ext-apps.ts'
 import { keychainRouter } from './apps/keychain-form.ts'
+import { assistantsRouter } from './assistants/assistants-router.ts'
 import { aiModelDescriptionsRouter } from './catalogue/ai-model-descriptions.ts'
 import { aiModelFlagsRouter } from './catalogue/ai-model-flags.ts'
 import { aiModelsRouter } from './catalogue/ai-models.ts'
@@ -71,6 +72,7 @@ export const appRouter = router({
   announcements: announcementsRouter,
   appLogos: appLogosRouter,
   appearance: appearanceRouter,
+  assistants: assistantsRouter,
   attachments: attachmentsRouter,
   audit: auditRouter,
   backups: backupsRouter,

@@ -17,6 +17,12 @@ type Input = Record<string, unknown>
  */
 const selfServiceCalls: Partial<Record<string, (input: Input) => boolean>> = {
   'accountInvitations.accept': () => true,
+  'assistants.create': () => true,
+  'assistants.delete': () => true,
+  'assistants.publish': () => true,
+  'assistants.restore': () => true,
+  'assistants.save': () => true,
+  'assistants.share': () => true,
   'audit.export': () => true,
   'audit.list': () => true,
   'ai.revokeApproval': () => true,

@@ -113,11 +113,12 @@ class PersonArchive {
   }
 
   #buildRowParts({ id: viewer, groups }: User): RowParts {
-    const { em, records, settings } = this.#services
+    const { em, records, settings, vault } = this.#services
     const { baseUrl: origin, brand, defaultLocale } = settings
     const names = createWireNames(brand)
     return {
       records,
+      vault,
       metadata: em.getMetadata(),
       documentContext: {
         resources: new Map(records.resources.all.map((resource) => [resource.type, resource])),

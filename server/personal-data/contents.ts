@@ -4,6 +4,8 @@ import { UsageBill } from '../../entities/ai/usage-closing.ts'
 import { UsageRecord } from '../../entities/ai/usage-record.ts'
 import { UsageRollup } from '../../entities/ai/usage-rollup.ts'
 import { ExtAppLink } from '../../entities/apps/ext-app-link.ts'
+import { Assistant, AssistantEditor } from '../../entities/assistants/assistant.ts'
+import { AssistantVersion } from '../../entities/assistants/assistant-version.ts'
 import { McpConnection } from '../../entities/catalogue/mcp-connection.ts'
 import { AuditEntry } from '../../entities/events/audit-entry.ts'
 import { AccessToken } from '../../entities/identity/access-token.ts'
@@ -31,6 +33,8 @@ import type { ParameterBinder, SqlPredicate } from '../../entities/sql/scope.ts'
 import { isoTime } from '../../entities/sql/statement.ts'
 import { AnnouncementReceipt, AnnouncementTarget } from '../../entities/system/announcement.ts'
 import { DeprecatedCall } from '../../entities/system/deprecated-call.ts'
+import { openTexts } from '../../routers/assistants/content.ts'
+import type { Vault } from '../../routers/ports/vault.ts'
 
 /** A table with data of persons. */
 export interface PersonalTable {
@@ -43,6 +47,8 @@ export interface PersonalTable {
   predicate?: SqlPredicate
   /** SQL for the exported columns, if they are not all columns. */
   columns?: Readonly<Record<string, SqlPredicate>> | undefined
+  /** Opens what the service has sealed among the exported columns. */
+  open?(attributes: Readonly<Record<string, unknown>>, vault: Vault): Record<string, unknown>
 }
 
 const compareToViewer = (column: string, sql: ParameterBinder) => `${column} = ${sql.param('viewer')}`
@@ -90,6 +96,31 @@ const grantColumns: PersonalTable['columns'] = {
   replayedAt: (row) => isoTime(`${row}.replayed_at`),
 }
 
+/** Exports the versions of the person's assistants with their texts, which the service has sealed. */
+const versionColumns: PersonalTable['columns'] = {
+  handle: (row) => `(select a.handle from ${Assistant.tableName} a where a.id = ${row}.assistant_id)`,
+  number: (row) => `${row}.number`,
+  createdAt: (row) => isoTime(`${row}.created_at`),
+  publishedAt: (row) => isoTime(`${row}.published_at`),
+  name: (row) => `${row}.name`,
+  description: (row) => `${row}.description`,
+  model: (row) => `${row}.model`,
+  fallback: (row) => `${row}.fallback`,
+  parameters: (row) => `${row}.parameters`,
+  tools: (row) => `${row}.tools`,
+  texts: (row) => `${row}.texts`,
+}
+
+const openVersion: PersonalTable['open'] = ({ texts, ...attributes }, vault) => ({
+  ...attributes,
+  ...openTexts(vault, String(texts)),
+})
+
+/** Exports the assistants of others that the person may change, by their handles. */
+const editorColumns: PersonalTable['columns'] = {
+  handle: (row) => `(select a.handle from ${Assistant.tableName} a where a.id = ${row}.assistant_id)`,
+}
+
 /** The tables of an archive, in order. */
 export const personalTables: readonly PersonalTable[] = [
   { entity: User, predicate: (row, sql) => compareToViewer(`${row}.id`, sql) },
@@ -122,6 +153,9 @@ export const personalTables: readonly PersonalTable[] = [
   { entity: RoomReadMark, path: ['user'] },
   { entity: RoomDisclosure, path: ['user'] },
   { entity: Attachment, path: ['uploader'] },
+  { entity: Assistant, path: ['owner'] },
+  { entity: AssistantVersion, path: ['assistant', 'owner'], columns: versionColumns, open: openVersion },
+  { entity: AssistantEditor, path: ['user'], columns: editorColumns },
   { entity: ExtAppLink, path: ['user'] },
   { entity: OAuthGrant, path: ['user'], columns: grantColumns },
   { entity: McpConnection, path: ['user'] },
@@ -141,6 +175,7 @@ export const personalTables: readonly PersonalTable[] = [
 
 /** Columns that refer to a person but are not exported, with the reason. */
 export const excludedColumns: Readonly<Record<string, string>> = {
+  'assistant_versions.author_id': 'a version of an assistant, which its owner has',
   'ext_app_connect_requests.user_id': 'a request that somebody has opened, which is gone within minutes',
   'oauth_codes.user_id': 'a code that a program exchanges within a minute, of which only the hash is left',
   'room_members.inviter_id': 'an invitation of somebody else, whose name it has',

@@ -4,6 +4,7 @@ import { isoTime } from '../../entities/sql/statement.ts'
 import { type ResourceObject, writeRecord } from '../../facades/json-api/document.ts'
 import type { DocumentContext } from '../../facades/json-api/members.ts'
 import type { RecordServices } from '../../routers/core/services.ts'
+import type { Vault } from '../../routers/ports/vault.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
 import { createPlainShape } from '../../routers/resource/query-shape.ts'
 import { ResourceStatements } from '../../routers/resource/statements.ts'
@@ -11,6 +12,7 @@ import { buildOwnerPredicate, type PersonalTable } from './contents.ts'
 
 export interface RowParts {
   records: RecordServices
+  vault: Vault
   metadata: MetadataStorage
   documentContext: DocumentContext
   viewer: Viewer
@@ -29,7 +31,7 @@ export function readPersonalRows(table: PersonalTable, parts: RowParts): Persona
   if (resource) return { type: resource.type, batches: readResources(resource, predicate, parts) }
   const meta = parts.metadata.get(table.entity as never) as EntityMetadata
   const type = table.type ?? toTypeName(meta)
-  return { type, batches: readColumns(meta, { type, predicate, columns: table.columns }, parts) }
+  return { type, batches: readColumns(meta, { type, predicate, columns: table.columns, open: table.open }, parts) }
 }
 
 const toTypeName = ({ tableName }: Pick<EntityMetadata, 'tableName'>) => tableName.replaceAll('_', '-')
@@ -54,15 +56,17 @@ async function* readResources(
 interface ColumnSelection extends Pick<PersonalTable, 'columns'> {
   type: string
   predicate: SqlPredicate
+  open: PersonalTable['open'] | undefined
 }
 
-async function* readColumns(meta: EntityMetadata, columns: ColumnSelection, { records, viewer }: RowParts) {
+async function* readColumns(meta: EntityMetadata, columns: ColumnSelection, { records, viewer, vault }: RowParts) {
+  const { open } = columns
   const { statement, values } = compile<{ object: ResourceObject }>(
     { isUnrestricted: false, plannedOnce: false },
     (sql) => selectObjects(meta, columns, sql),
   )
   for await (const rows of records.readInBatches(statement, values(viewer), BATCH))
-    yield rows.map(({ object }) => object)
+    yield rows.map(({ object }) => (open ? { ...object, attributes: open(object.attributes, vault) } : object))
 }
 
 /**

@@ -119,6 +119,29 @@ test('an archive has what a person wrote, uploaded and used, and nothing of othe
   expect(canaries.filter((canary) => archive.whole.includes(canary))).toEqual([])
 })
 
+test("an archive has the person's assistants with all versions and their texts, and none of others", async () => {
+  await using own = await startApp()
+  const { browser } = await signIn(own, 'liz')
+  await signIn(own, 'max')
+  const content = (systemPrompt: string) => ({ name: 'Helper', model: 'demo', systemPrompt })
+  const apply = (handle: string, owner: string, systemPrompt: string, editors: string[] = []) =>
+    own.host.assistants.applyFile({ assistants: [{ handle, owner, editors, ...content(systemPrompt) }] })
+  await apply('liz-helper', 'liz', 'first words of liz')
+  await apply('liz-helper', 'liz', 'second words of liz')
+  await apply('max-helper', 'max', 'words of max', ['liz'])
+
+  const { id } = await makeExport(browser)
+  const archive = unpackExport((await fetchExport(own, browser, id)).bytes)
+
+  expect(archive.rows('assistants')).toMatchObject([{ attributes: { handle: 'liz-helper', published: 2 } }])
+  expect(archive.rows('assistant-versions').map(({ attributes }) => attributes)).toMatchObject([
+    { handle: 'liz-helper', number: 1, systemPrompt: 'first words of liz' },
+    { handle: 'liz-helper', number: 2, systemPrompt: 'second words of liz' },
+  ])
+  expect(archive.rows('assistant-editors')).toMatchObject([{ attributes: { handle: 'max-helper' } }])
+  expect(archive.whole.includes('words of max')).toBe(false)
+})
+
 test('an archive holds no secret that would open a door', async () => {
   const person = await personWithData('hal')
 

@@ -158,6 +158,14 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
     by: 'write',
     to: 'conversations.sendMessage conversations.updateMessage conversations.deleteMessage',
   },
+  { open: 'a user', by: 'read', to: 'assistants.list assistants.get assistants.versions assistants.version' },
+  {
+    open: 'a user',
+    by: 'write',
+    to: 'assistants.create assistants.save assistants.publish assistants.restore assistants.share assistants.delete',
+  },
+  { open: 'an administrator in a browser', to: 'assistants.overview' },
+  { open: 'the host', to: 'assistants.applyFile assistants.publishAny' },
   { open: 'a user', by: 'read', to: 'systemModels.list systemModels.get systemModels.related' },
   { open: 'a user', by: 'read', to: 'systemPrompts.list systemPrompts.get systemPrompts.related' },
   {

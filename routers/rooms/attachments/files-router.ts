@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { listTextsAfter, replaceTexts } from '../../../entities/assistants/assistant.sql.ts'
 import { listUserdataAfter, replaceUserdata } from '../../../entities/identity/frontend-migration.ts'
 import { listExportKeys, replaceExportKeys } from '../../../entities/identity/person-export.sql.ts'
 import {
@@ -16,7 +17,7 @@ import type { Services } from '../../core/services.ts'
 import { about, adminSession, host, router, sensitiveAdmin } from '../../core/trpc.ts'
 import { listPictures } from '../../identity/pictures/picture-files.ts'
 import type { Storage } from '../../ports/files/storage.ts'
-import { FILE_KEY, USERDATA, type Vault } from '../../ports/vault.ts'
+import { ASSISTANT_TEXTS, FILE_KEY, USERDATA, type Vault } from '../../ports/vault.ts'
 import { deleteExpired, deleteOrphanedFiles, listExpiredFiles } from './cleanup.ts'
 import { verifyFiles } from './verify-storage.ts'
 
@@ -78,8 +79,8 @@ interface Rotation {
 const FILE_BATCH = 1000
 
 /**
- * Re-encrypts the keys of all files and pictures, and the data of front-end migrations, with the current application
- * key; the files themselves stay as they are.
+ * Re-encrypts the keys of all files and pictures, the data of front-end migrations, and the texts of assistants, with the
+ * current application key; the files themselves stay as they are.
  */
 async function rotateKeys(services: Pick<Services, 'sql' | 'files' | 'vault'>): Promise<Rotation> {
   const rotation: Rotation = { attachments: 0, pictures: 0, migrationData: 0, renewed: 0, unknown: 0, unreadable: 0 }
@@ -87,6 +88,7 @@ async function rotateKeys(services: Pick<Services, 'sql' | 'files' | 'vault'>): 
   await rotatePictures(services, rotation)
   await rotateUserdata(services, rotation)
   await rotateExports(services, rotation)
+  await rotateAssistants(services, rotation)
   return rotation
 }
 
@@ -152,6 +154,26 @@ async function rotateExports({ sql, vault }: Pick<Services, 'sql' | 'vault'>, ro
   ]
   rotation.renewed += (await sql(replaceExportKeys, values)).length
   rotation.unknown += unknown
+}
+
+/** A small batch, because the instructions of an assistant may be long. */
+const TEXTS_BATCH = 100
+
+/** Re-encrypts the texts of assistants, which are counted with all others. */
+async function rotateAssistants({ sql, vault }: Pick<Services, 'sql' | 'vault'>, rotation: Rotation): Promise<void> {
+  for (let after = 0; ; ) {
+    const rows = await sql(listTextsAfter, [after, TEXTS_BATCH])
+    const { changed, unknown } = resealRows(vault, ASSISTANT_TEXTS, rows)
+    const values = [
+      changed.map(({ id }) => id),
+      changed.map(({ sealed }) => sealed),
+      changed.map(({ resealed }) => resealed),
+    ]
+    rotation.renewed += changed.length > 0 ? (await sql(replaceTexts, values)).length : 0
+    rotation.unknown += unknown
+    if (rows.length < TEXTS_BATCH) return
+    after = rows.at(-1)?.id ?? 0
+  }
 }
 
 interface SealedRow {

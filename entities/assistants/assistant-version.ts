@@ -1,0 +1,40 @@
+import { defineEntity, p } from '@mikro-orm/core'
+import { User } from '../identity/user.ts'
+import { id, moment } from '../sql/columns.ts'
+import { Assistant } from './assistant.ts'
+
+/** The parameters that an assistant fixes for its answers; others are those of the request or of the model. */
+export interface AssistantParameters {
+  temperature?: number | undefined
+  topP?: number | undefined
+  /** The most tokens of an answer; a request may ask for fewer. */
+  maxTokens?: number | undefined
+}
+
+/** What an assistant says and how it answers, as it was saved once. No save changes an earlier version. */
+export const AssistantVersion = defineEntity({
+  name: 'AssistantVersion',
+  tableName: 'assistant_versions',
+  uniques: [{ name: 'assistant_versions_assistant_number_unique', properties: ['assistant', 'number'] }],
+  properties: {
+    id,
+    createdAt: moment().defaultRaw('now()'),
+    assistant: () => p.manyToOne(Assistant).deleteRule('cascade').ref(),
+    /** Counts from 1 for each assistant. */
+    number: p.integer(),
+    /** Who saved it; null for the host, and for a person who was erased. */
+    author: () => p.manyToOne(User).deleteRule('set null').nullable().index().ref(),
+    /** The first time that it was published; until then only its editors may use it. */
+    publishedAt: moment().nullable(),
+    name: p.string().length(120),
+    description: p.text(),
+    model: p.string().length(200),
+    /** Names of the models that answer where the model cannot, in order. */
+    fallback: p.array().defaultRaw(`'{}'`),
+    parameters: p.json<AssistantParameters>().defaultRaw(`'{}'`),
+    /** References to the tools that it may use; null for all tools of the model. */
+    tools: p.array().nullable(),
+    /** System prompt, greeting and starters as JSON, sealed with the application key. */
+    texts: p.text().hidden(),
+  },
+})

@@ -1,0 +1,300 @@
+import { AiModel, isForGroups } from '../catalogue/ai-model.ts'
+import { AiModelUsageRule } from '../catalogue/ai-model-usage-rule.ts'
+import { AiProvider } from '../catalogue/ai-provider.ts'
+import { User } from '../identity/user.ts'
+import { coalescedStatement, isoTime, statement } from '../sql/statement.ts'
+import { Assistant, AssistantEditor, type Audience } from './assistant.ts'
+import { type AssistantParameters, AssistantVersion } from './assistant-version.ts'
+
+const assistants = Assistant.tableName
+const editors = AssistantEditor.tableName
+const versions = AssistantVersion.tableName
+const users = User.tableName
+
+/** SQL: a person, by the placeholder of their id, may change the assistant: its owner and its editors. */
+const isEditor = (row: string, person: string) =>
+  `(${row}.owner_id = ${person} or exists (select from ${editors} x where x.assistant_id = ${row}.id and x.user_id = ${person}))`
+
+/** SQL: a person may use what is published of the assistant. Their groups are those of the person, also for administrators. */
+const isUser = (row: string, { person, groups }: { person: string; groups: string }) =>
+  `(${isEditor(row, person)} or ${row}.audience = 'all' or (${row}.audience = 'groups' and ${row}.groups && ${groups}))`
+
+const viewer = { person: '$1::int', groups: '$2::text[]' }
+
+/** A version of an assistant with all that a call needs. */
+export interface CallableAssistant {
+  handle: string
+  number: number
+  model: string
+  fallback: string[]
+  parameters: AssistantParameters
+  tools: string[] | null
+  /** Sealed. */
+  texts: string
+}
+
+/**
+ * Finds the version that answers a person: the published one, or the given one if it was published once or the person
+ * may change the assistant. Values: the person's id and groups, the handle, and the number of the version or null.
+ */
+export const findCallableAssistant = coalescedStatement<CallableAssistant>(
+  'find-callable-assistant',
+  `select a.handle, v.number, v.model, to_json(v.fallback) as fallback, v.parameters, to_json(v.tools) as tools, v.texts
+     from ${assistants} a join ${versions} v on v.assistant_id = a.id and v.number = coalesce($4::int, a.published)
+    where a.handle = $3 and ${isUser('a', viewer)} and (v.published_at is not null or ${isEditor('a', viewer.person)})`,
+)
+
+export interface OfferedAssistant {
+  handle: string
+  name: string
+  /** In seconds since 1970. */
+  created: number
+}
+
+/**
+ * Lists the published assistants that a person may use and of whose models they may use one. Values: the person's id and
+ * groups, the usage type, and the groups for access to models or null for all.
+ */
+export const listOfferedAssistants = statement<OfferedAssistant>(
+  'list-offered-assistants',
+  `select a.handle, v.name, extract(epoch from a.created_at)::int as created
+     from ${assistants} a join ${versions} v on v.assistant_id = a.id and v.number = a.published
+    where ${isUser('a', viewer)}
+      and exists (select from ${AiModel.tableName} m join ${AiProvider.tableName} p on p.id = m.provider_id
+                    join ${AiModelUsageRule.tableName} r on r.model_id = m.id and r.usage_type = $3
+                   where m.model_id = any(v.model || v.fallback) and m.active and p.active and m.model_type = 'chat'
+                     and ${isForGroups('m', '$4::text[]')} and ${isForGroups('p', '$4::text[]')})
+    order by a.handle limit 1000`,
+)
+
+export interface ListedAssistant {
+  handle: string
+  name: string
+  description: string
+  audience: Audience
+  /** The number of the published version; null before one was published. */
+  published: number | null
+  latest: number
+  /** The display name of the owner; null for an assistant of the installation. */
+  owner: string | null
+  mayEdit: boolean
+  isOwner: boolean
+}
+
+/** Drafts show the texts of their newest version, everything else those of the published one. */
+const shownVersion = 'v.number = coalesce(a.published, a.latest)'
+
+/**
+ * Lists the assistants that a person may use or change, by name. Values: the person's id and groups, the number of rows,
+ * and of those before them.
+ */
+export const listAssistants = statement<{ assistant: ListedAssistant; total: number }>(
+  'list-assistants',
+  `select json_build_object('handle', a.handle, 'name', v.name, 'description', v.description, 'audience', a.audience,
+            'published', a.published, 'latest', a.latest, 'owner', o.name, 'mayEdit', ${isEditor('a', viewer.person)},
+            'isOwner', a.owner_id is not distinct from ${viewer.person}) as assistant,
+          (count(*) over ())::int as total
+     from ${assistants} a join ${versions} v on v.assistant_id = a.id and ${shownVersion}
+     left join ${users} o on o.id = a.owner_id
+    where ${isUser('a', viewer)} and (a.published is not null or ${isEditor('a', viewer.person)})
+    order by lower(v.name), a.id limit $3::int offset $4::int`,
+)
+
+interface AssistantRow extends ListedAssistant {
+  version: number
+  model: string
+  /** Sealed. */
+  texts: string
+  groups: string[]
+  /** Usernames, in the order in which they would inherit. */
+  editors: string[]
+}
+
+const editorNames = `to_json(array(select u.username from ${editors} x join ${users} u on u.id = x.user_id
+            where x.assistant_id = a.id order by x.id))`
+
+/** Finds an assistant that a person may use or change. Values: the person's id and groups, and the handle. */
+export const findAssistant = statement<AssistantRow>(
+  'find-assistant',
+  `select a.handle, v.name, v.description, a.audience, a.published, a.latest, o.name as owner,
+          ${isEditor('a', viewer.person)} as "mayEdit", a.owner_id is not distinct from ${viewer.person} as "isOwner",
+          v.number as version, v.model, v.texts, to_json(a.groups) as groups, ${editorNames} as editors
+     from ${assistants} a join ${versions} v on v.assistant_id = a.id and ${shownVersion}
+     left join ${users} o on o.id = a.owner_id
+    where a.handle = $3 and ${isUser('a', viewer)} and (a.published is not null or ${isEditor('a', viewer.person)})`,
+)
+
+export interface ListedVersion {
+  number: number
+  name: string
+  /** The display name of who saved it; null for the host, and for a person who was erased. */
+  author: string | null
+  createdAt: string
+  publishedAt: string | null
+}
+
+/** Lists the versions of an assistant that a person may change, the newest first. Values: the person's id, and the handle. */
+export const listVersions = statement<ListedVersion>(
+  'list-assistant-versions',
+  `select v.number, v.name, u.name as author, ${isoTime('v.created_at')} as "createdAt", ${isoTime('v.published_at')} as "publishedAt"
+     from ${assistants} a join ${versions} v on v.assistant_id = a.id left join ${users} u on u.id = v.author_id
+    where a.handle = $2 and ${isEditor('a', '$1::int')} order by v.number desc`,
+)
+
+export interface VersionRow extends Omit<CallableAssistant, 'handle'> {
+  name: string
+  description: string
+}
+
+const versionColumns = `v.number, v.name, v.description, v.model, to_json(v.fallback) as fallback, v.parameters,
+          to_json(v.tools) as tools, v.texts`
+
+/** Finds a version of an assistant that a person may change. Values: the person's id, the handle, and the number. */
+export const findVersion = statement<VersionRow>(
+  'find-assistant-version',
+  `select ${versionColumns} from ${assistants} a join ${versions} v on v.assistant_id = a.id and v.number = $3::int
+    where a.handle = $2 and ${isEditor('a', '$1::int')}`,
+)
+
+/** Finds a version of a locked assistant. Values: the assistant's id, and the number. */
+export const findVersionOf = statement<VersionRow>(
+  'find-version-of-assistant',
+  `select ${versionColumns} from ${versions} v where v.assistant_id = $1::int and v.number = $2::int`,
+)
+
+export interface LockedAssistant {
+  id: number
+  handle: string
+  ownerId: number | null
+  owner: string | null
+  audience: Audience
+  groups: string[]
+  editors: string[]
+  published: number | null
+  latest: number
+}
+
+/**
+ * Locks an assistant that a person may change; null as the person stands for the host, which may change all. Values: the
+ * person's id, and the handle.
+ */
+export const lockAssistant = statement<LockedAssistant>(
+  'lock-assistant',
+  `select a.id, a.handle, a.owner_id as "ownerId", (select u.username from ${users} u where u.id = a.owner_id) as owner,
+          a.audience, to_json(a.groups) as groups, ${editorNames} as editors, a.published, a.latest
+     from ${assistants} a where a.handle = $2 and ($1::int is null or ${isEditor('a', '$1::int')}) for update of a`,
+)
+
+/** Values: the owner's id. */
+export const countOwnAssistants = statement<{ count: number }>(
+  'count-own-assistants',
+  `select count(*)::int as count from ${assistants} where owner_id = $1::int`,
+)
+
+/** Selects nothing if the handle is taken. Values: the handle, and the id of the owner or null. */
+export const insertAssistant = statement<{ id: number }>(
+  'insert-assistant',
+  `insert into ${assistants} (handle, owner_id) values ($1, $2::int) on conflict (handle) do nothing returning id`,
+)
+
+/**
+ * Adds a version, and makes it the newest one. Values: the assistant's id, the number, the author's id or null, name,
+ * description, model, fallbacks, parameters as JSON, tools or null, and the sealed texts.
+ */
+export const insertVersion = statement<never>(
+  'insert-assistant-version',
+  `with added as (
+     insert into ${versions} (assistant_id, number, author_id, name, description, model, fallback, parameters, tools, texts)
+     values ($1::int, $2::int, $3::int, $4, $5, $6, $7::text[], $8::jsonb, $9::text[], $10)
+   )
+   update ${assistants} set latest = $2::int, updated_at = now() where id = $1::int`,
+)
+
+/** Selects nothing if there is no such version. Values: the assistant's id, and the number. */
+export const publishVersion = statement<{ number: number }>(
+  'publish-assistant-version',
+  `with version as (
+     update ${versions} set published_at = coalesce(published_at, now()) where assistant_id = $1::int and number = $2::int returning number
+   )
+   update ${assistants} set published = version.number, updated_at = now() from version where id = $1::int returning version.number`,
+)
+
+/** Values: the assistant's id, audience, and groups. */
+export const setAudience = statement<never>(
+  'set-assistant-audience',
+  `update ${assistants} set audience = $2, groups = $3::text[], updated_at = now() where id = $1::int`,
+)
+
+/** Values: the assistant's id, and the id of the owner or null. */
+export const setOwner = statement<never>(
+  'set-assistant-owner',
+  `update ${assistants} set owner_id = $2::int, updated_at = now() where id = $1::int`,
+)
+
+/** Selects the people of these usernames. Values: usernames. */
+export const findEditors = statement<{ id: number; username: string }>(
+  'find-assistant-editors',
+  `select id, username from ${users} where username = any($1::text[]) and public_key is not null`,
+)
+
+/** Replaces the editors; who stays keeps the place in the order. Values: the assistant's id, and ids of people. */
+export const replaceEditors = statement<never>(
+  'replace-assistant-editors',
+  `with gone as (delete from ${editors} where assistant_id = $1::int and user_id <> all($2::int[]))
+   insert into ${editors} (assistant_id, user_id)
+   select $1::int, e.id from unnest($2::int[]) with ordinality as e(id, n) order by e.n on conflict do nothing`,
+)
+
+/** Values: the assistant's id. */
+export const deleteAssistant = statement<never>('delete-assistant', `delete from ${assistants} where id = $1::int`)
+
+/** Gives the assistants of a person who is being erased to their first editors, if they have any. Values: the person's id. */
+export const giveToEditors = statement<{ given: number }>(
+  'give-assistants-to-editors',
+  `with heirs as (
+     select distinct on (a.id) a.id as assistant, e.user_id as person, e.id as editor
+       from ${assistants} a join ${editors} e on e.assistant_id = a.id where a.owner_id = $1::int order by a.id, e.id
+   ), given as (
+     update ${assistants} a set owner_id = h.person, updated_at = now() from heirs h where a.id = h.assistant returning a.id
+   ), gone as (
+     delete from ${editors} e using heirs h where e.id = h.editor
+   )
+   select count(*)::int as given from given`,
+)
+
+/** An assistant as the host and administrators see it, without its texts. */
+export interface AssistantSummary {
+  handle: string
+  name: string
+  /** The username of the owner; null for an assistant of the installation. */
+  owner: string | null
+  audience: Audience
+  groups: string[]
+  published: number | null
+  latest: number
+  /** The model of the version that answers, or of the newest one. */
+  model: string
+}
+
+/** Lists all assistants by their handles. Values: the number of rows, and of those before them. */
+export const summarizeAssistants = statement<{ assistant: AssistantSummary; total: number }>(
+  'summarize-assistants',
+  `select json_build_object('handle', a.handle, 'name', v.name, 'owner', o.username, 'audience', a.audience, 'groups', a.groups,
+            'published', a.published, 'latest', a.latest, 'model', v.model) as assistant, (count(*) over ())::int as total
+     from ${assistants} a join ${versions} v on v.assistant_id = a.id and ${shownVersion}
+     left join ${users} o on o.id = a.owner_id
+    order by a.handle limit $1::int offset $2::int`,
+)
+
+/** Lists sealed texts after an id. Values: the id, and the number of rows. */
+export const listTextsAfter = statement<{ id: number; sealed: string }>(
+  'list-assistant-texts-after',
+  `select id, texts as sealed from ${versions} where id > $1::int order by id limit $2::int`,
+)
+
+/** Replaces sealed texts. Values: ids, sealed texts, and the new ones. */
+export const replaceTexts = statement<{ id: number }>(
+  'replace-assistant-texts',
+  `update ${versions} v set texts = n.resealed from unnest($1::int[], $2::text[], $3::text[]) as n(id, sealed, resealed)
+    where v.id = n.id and v.texts = n.sealed returning v.id`,
+)

@@ -1,0 +1,155 @@
+import { z } from 'zod'
+import {
+  findAssistant,
+  findVersion,
+  type ListedAssistant,
+  type ListedVersion,
+  listAssistants,
+  listVersions,
+} from '../../entities/assistants/assistant.sql.ts'
+import { about, adminSession, host, router, userWith, withBodySize } from '../core/trpc.ts'
+import { type AppliedAssistant, type AssistantPage, applyAssistants, readSummaries } from './apply-assistants.ts'
+import {
+  createOwn,
+  createUnknownAssistant,
+  deleteOwn,
+  type PersonContext,
+  publish,
+  restoreVersion,
+  saveVersion,
+  share,
+  type VersionRef,
+} from './change-assistant.ts'
+import {
+  type AssistantContent,
+  type AssistantTexts,
+  assistantContent,
+  assistantsFile,
+  handle,
+  openTexts,
+  refineSharing,
+  type Sharing,
+  sharing,
+  toContent,
+} from './content.ts'
+
+const MAX_VERSION = 2_147_483_647
+
+const version = z.int().min(1).max(MAX_VERSION).describe('The number of a version.')
+const shouldPublish = z
+  .boolean()
+  .default(false)
+  .describe('True has the version answer from now on. If false, only editors may use it.')
+
+const page = z
+  .strictObject({
+    limit: z.int().min(1).max(200).default(100),
+    offset: z.int().min(0).max(1_000_000).default(0),
+  })
+  .prefault({})
+
+const named = z.strictObject({ handle })
+const versionInput = z.strictObject({ handle, version })
+const contentInput = z.strictObject({ handle, content: assistantContent, publish: shouldPublish })
+
+/** An assistant as the people who may use it see it. Only editors see who else has it. */
+type ShownAssistant = ListedAssistant &
+  Pick<AssistantTexts, 'greeting' | 'starters'> & {
+    /** The number of the version that is shown. */
+    version: number
+    model: string
+    /** Present for editors. */
+    groups?: string[]
+    /** Present for editors: usernames. */
+    editors?: string[]
+  }
+
+const writer = () => userWith('write')
+
+/** Assistants that people share. Who may not use one is told that there is none. */
+export const assistantsRouter = router({
+  list: userWith('read')
+    .meta(about('List the assistants that the caller may use or change, by name.'))
+    .input(page)
+    .query(async ({ ctx, input }): Promise<{ assistants: ListedAssistant[]; total: number }> => {
+      const rows = await ctx.services.sql(listAssistants, [...toViewer(ctx), input.limit, input.offset])
+      return { assistants: rows.map(({ assistant }) => assistant), total: rows[0]?.total ?? 0 }
+    }),
+
+  get: userWith('read')
+    .meta(about('Read an assistant that the caller may use or change, without its instructions.'))
+    .input(named)
+    .query(async ({ ctx, input }): Promise<ShownAssistant> => {
+      const [found] = await ctx.services.sql(findAssistant, [...toViewer(ctx), input.handle])
+      if (!found) throw createUnknownAssistant()
+      const { texts, groups, editors, ...shown } = found
+      const { greeting, starters } = openTexts(ctx.services.vault, texts)
+      return { ...shown, greeting, starters, ...(shown.mayEdit && { groups, editors }) }
+    }),
+
+  versions: userWith('read')
+    .meta(about('List the versions of an assistant that the caller may change, the newest first.'))
+    .input(named)
+    .query(async ({ ctx, input }): Promise<ListedVersion[]> => {
+      const versions = await ctx.services.sql(listVersions, [ctx.caller.person.id, input.handle])
+      if (versions.length === 0) throw createUnknownAssistant()
+      return versions
+    }),
+
+  version: userWith('read')
+    .meta(about('Read a version of an assistant that the caller may change, with its instructions.'))
+    .input(versionInput)
+    .query(async ({ ctx, input }): Promise<AssistantContent & { version: number }> => {
+      const [found] = await ctx.services.sql(findVersion, [ctx.caller.person.id, input.handle, input.version])
+      if (!found) throw createUnknownAssistant()
+      return { version: found.number, ...toContent(ctx.services.vault, found) }
+    }),
+
+  create: writer()
+    .meta({ ...about('Create a private assistant.'), ...withBodySize('long text') })
+    .input(contentInput)
+    .mutation(({ ctx, input }): Promise<VersionRef> => createOwn(ctx, input)),
+
+  save: writer()
+    .meta({
+      ...about('Save another content of an assistant as its newest version. Earlier ones stay as they are.'),
+      ...withBodySize('long text'),
+    })
+    .input(contentInput)
+    .mutation(({ ctx, input }): Promise<VersionRef> => saveVersion(ctx, input)),
+
+  publish: writer()
+    .meta(about('Have a version of an assistant answer from now on.'))
+    .input(versionInput)
+    .mutation(({ ctx, input }): Promise<VersionRef> => publish(ctx, ctx.caller.person.id, input)),
+
+  restore: writer()
+    .meta(about('Copy an earlier version of an assistant to its newest one.'))
+    .input(versionInput.extend({ publish: shouldPublish }))
+    .mutation(({ ctx, input }): Promise<VersionRef> => restoreVersion(ctx, input)),
+
+  share: writer()
+    .meta(about('Decide who may use and who may change an assistant of the caller.'))
+    .input(sharing.extend({ handle }).superRefine(refineSharing))
+    .mutation(({ ctx, input }): Promise<{ handle: string } & Sharing> => share(ctx, input)),
+
+  delete: writer()
+    .meta(about('Delete an assistant of the caller with all its versions.'))
+    .input(named)
+    .mutation(({ ctx, input }): Promise<{ handle: string }> => deleteOwn(ctx, input.handle)),
+
+  overview: adminSession
+    .meta(about('List all assistants by their handles, without their texts.'))
+    .input(page)
+    .query(({ ctx, input }): Promise<AssistantPage> => readSummaries(ctx, input)),
+
+  /** Brings assistants into line with a file; others stay as they are. */
+  applyFile: host
+    .input(assistantsFile)
+    .mutation(({ ctx, input }): Promise<AppliedAssistant[]> => applyAssistants(ctx, input)),
+
+  /** Has a version of any assistant answer. */
+  publishAny: host.input(versionInput).mutation(({ ctx, input }): Promise<VersionRef> => publish(ctx, null, input)),
+})
+
+const toViewer = ({ caller: { person } }: PersonContext) => [person.id, person.groups] as const

@@ -1,0 +1,9 @@
+import { giveToEditors } from '../../entities/assistants/assistant.sql.ts'
+import type { Erasure } from '../core/hooks.ts'
+import { runForOneRow } from '../core/run-statement.ts'
+
+/** Gives the assistants of a person who is being erased to their first editors; those without one are deleted with the person. */
+export async function giveAwayOnErase({ em, userId, report }: Erasure): Promise<void> {
+  const { given } = await runForOneRow(em, giveToEditors, [userId])
+  report['assistants'] = { deleted: 0, kept: given }
+}
