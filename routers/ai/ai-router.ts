@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { listOfferedAssistants } from '../../entities/assistants/assistant.sql.ts'
 import { listOfferedModels } from '../../entities/catalogue/ai-model.sql.ts'
 import { about, router, userWith, withBodySize } from '../core/trpc.ts'
 import { listUsableGroups } from '../verbs/viewer.ts'
@@ -10,6 +11,7 @@ import { countTokens } from './count-tokens.ts'
 import { embed } from './embed.ts'
 import { type AiRequest, aiRequest, aiStreamRequest } from './request/request.ts'
 import { simpleRequest, toAiRequest, toSimplePath, withAllIssues } from './request/simple-request.ts'
+import { ASSISTANT_PREFIX } from './resolve-assistant.ts'
 import { startCall } from './start-call.ts'
 
 /**
@@ -33,6 +35,25 @@ const offeredModels = z.array(
   }),
 )
 
+/** Lists models, then assistants, which are asked as models are. */
+async function listAskable(ctx: ChatContext): Promise<z.output<typeof offeredModels>> {
+  const { sql } = ctx.services
+  const { id, groups } = ctx.caller.person
+  const usableGroups = listUsableGroups(ctx.caller)
+  const [models, assistants] = await Promise.all([
+    sql(listOfferedModels, [ctx.usage, usableGroups]),
+    sql(listOfferedAssistants, [id, groups, ctx.usage, usableGroups]),
+  ])
+  const askable = assistants.map(({ handle, name, created }) => ({
+    modelId: `${ASSISTANT_PREFIX}${handle}`,
+    label: name,
+    modelType: 'chat' as const,
+    provider: 'assistants',
+    created,
+  }))
+  return [...models, ...askable]
+}
+
 function toApprovalMode(mayAsk: boolean | 'amid' | undefined): ApprovalMode {
   if (mayAsk === 'amid') return 'inline'
   return mayAsk ? 'deferred' : undefined
@@ -40,8 +61,13 @@ function toApprovalMode(mayAsk: boolean | 'amid' | undefined): ApprovalMode {
 
 export const aiRouter = router({
   models: userWith('ai')
-    .meta(about('List the models that the caller may ask for answers or for embeddings.', offeredModels))
-    .query(({ ctx }) => ctx.services.sql(listOfferedModels, [ctx.usage, listUsableGroups(ctx.caller)])),
+    .meta(
+      about(
+        'List the models that the caller may ask for answers or for embeddings, and the assistants that they may ask.',
+        offeredModels,
+      ),
+    )
+    .query(({ ctx }) => listAskable(ctx)),
 
   ask: simpleRequestProcedure
     .meta(about('Ask a model for its whole answer.', textAnswer))

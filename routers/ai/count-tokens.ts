@@ -14,8 +14,9 @@ import { type AiRequest, aiRequest, type RequestMessage, type ResolvedMessage } 
 import { selectModelTools } from './request/tool-references.ts'
 import { withUniqueCallIds } from './request/unique-call-ids.ts'
 import { validateRequest } from './request/validate-request.ts'
+import { resolveAssistant } from './resolve-assistant.ts'
 import { listServiceTools } from './service-tools.ts'
-import { findAnsweringModel } from './successor.ts'
+import { findRequestedModel } from './successor.ts'
 
 /** Safety margin of our estimates: tokenizers differ, and callers who plan by a count must not run out of tokens. */
 const MARGIN = 1.5
@@ -35,8 +36,9 @@ export const countTokens = userWith('ai')
   .input(aiRequest)
   .meta(about('Count how many tokens a request takes as input. Nothing of it is billed.', tokenCount))
   .mutation(async ({ ctx, input: callerRequest }): Promise<z.output<typeof tokenCount>> => {
-    const model = await findAnsweringModel(ctx, callerRequest.model)
-    const unique = { ...callerRequest, messages: [...withUniqueCallIds(callerRequest.messages)] }
+    const resolved = await resolveAssistant(ctx, callerRequest)
+    const model = (await findRequestedModel(ctx, resolved))?.model
+    const unique = { ...resolved, messages: [...withUniqueCallIds(resolved.messages)] }
     const input = model ? adaptRequest(ctx, unique, model) : unique
     const issues = [
       ...validateRequest(input, model, 0, ctx.services.files.textExtractor),

@@ -1,6 +1,6 @@
 import { type Issue, Problem } from '../core/problems.ts'
 import type { FindModel } from '../ports/ai/callable-models.ts'
-import type { CallableModel, ModelCall } from '../ports/ai/models.ts'
+import type { ModelCall } from '../ports/ai/models.ts'
 import { toViewer } from '../verbs/viewer.ts'
 import { type ApprovalMode, Approvals } from './approvals/approvals.ts'
 import { boundCall } from './call-bounds.ts'
@@ -18,8 +18,9 @@ import { findUnaskableReferences, selectModelTools } from './request/tool-refere
 import { withUniqueCallIds } from './request/unique-call-ids.ts'
 import { findExcessInput, validateRequest } from './request/validate-request.ts'
 import { reserveBudget } from './reservation.ts'
+import { resolveAssistant } from './resolve-assistant.ts'
 import { listSelectedServiceTools, listServiceTools } from './service-tools.ts'
-import { findAnsweringModel, noteSuccessor } from './successor.ts'
+import { type FoundModel, findRequestedModel, listFallbacks, noteAnsweringModel } from './successor.ts'
 
 type MapIssue = (issue: Issue) => Issue
 
@@ -42,7 +43,9 @@ export async function startCall(
   const { conversation } = callerRequest
   using underWay = new DisposableStack()
   underWay.use(beginAiCall(ctx))
-  const uniqueRequest = { ...callerRequest, messages: [...withUniqueCallIds(callerRequest.messages)] }
+  // A room tells its people which model reads their messages, and an assistant is none of its models.
+  const resolved = roomId === undefined ? await resolveAssistant(ctx, callerRequest) : callerRequest
+  const uniqueRequest = { ...resolved, messages: [...withUniqueCallIds(resolved.messages)] }
   return await prepareCall(ctx, async (find, countRequest) => {
     const surface = roomId === undefined ? 'chat' : 'room'
     const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation, approvalMode, surface })
@@ -50,11 +53,11 @@ export async function startCall(
     await countRequest()
     using memory = new DisposableStack()
     const call = await buildCall(ctx, prepared, approvals, memory)
-    const fallbackNames = roomId === undefined ? call.model.fallback : []
+    const fallbackNames = roomId === undefined ? listFallbacks(uniqueRequest, prepared.found) : []
     // Reserve last: nothing releases the reservation if a later step fails.
     const bounds = boundCall(call, ctx.services.settings.maxOutputTokens)
     const reservation = await reserveBudget(ctx, { call, bounds }, roomId)
-    noteSuccessor(ctx, callerRequest.model, call.model)
+    noteAnsweringModel(ctx, uniqueRequest, prepared.found)
     memory.use(underWay.move())
     return withFallbacks(ctx, {
       original: { call, bounds, request: uniqueRequest, approvals },
@@ -69,7 +72,7 @@ export async function startCall(
 
 interface PreparedRequest {
   request: AiRequest
-  model: CallableModel
+  found: FoundModel
   attachments: Attachments
   /** Estimate for the request without its attachments. */
   inputTokens: number
@@ -93,10 +96,10 @@ async function prepareRequest(
   const { settings } = ctx.services
   const { promptFiles: files } = ctx.services.ai
   // People in a room are told which model reads their messages, so no other model may replace it.
-  const model =
-    roomId === undefined
-      ? await findAnsweringModel(ctx, callerRequest.model, find)
-      : await findUsableModel(ctx, callerRequest.model, 'chat', find)
+  const found = await (roomId === undefined
+    ? findRequestedModel(ctx, callerRequest, find)
+    : findRoomModel(ctx, callerRequest, find))
+  const model = found?.model
   const request = model ? adaptRequest(ctx, callerRequest, model) : callerRequest
   const unsent = model ? await findUnsentParameters(ctx, request, model) : []
   const attachments = new Attachments(
@@ -107,10 +110,15 @@ async function prepareRequest(
   const issues = validateRequest(request, model, inputTokens, ctx.services.files.textExtractor)
   // A request with a conversation may use tools that the person allowed earlier for that conversation.
   if (model && !approvalMode && request.conversation === undefined)
-    issues.push(...findUnaskableReferences(model, request.modelTools))
+    issues.push(...findUnaskableReferences(model, callerRequest.modelTools))
   if (model) issues.push(...unsent, ...(await attachments.find(model)))
-  if (!model || issues.length > 0) throw new Problem('invalid', { issues: issues.map(mapIssue) })
-  return { request, model, attachments, inputTokens, mapIssue }
+  if (!found || issues.length > 0) throw new Problem('invalid', { issues: issues.map(mapIssue) })
+  return { request, found, attachments, inputTokens, mapIssue }
+}
+
+async function findRoomModel(ctx: ChatContext, { model: name }: AiRequest, find: FindModel) {
+  const model = await findUsableModel(ctx, name, 'chat', find)
+  return model && { name, model }
 }
 
 /**
@@ -119,7 +127,7 @@ async function prepareRequest(
  */
 async function buildCall(
   ctx: ChatContext,
-  { request, model, attachments, mapIssue, ...estimated }: PreparedRequest,
+  { request, found: { model }, attachments, mapIssue, ...estimated }: PreparedRequest,
   approvals: Approvals,
   memory: DisposableStack,
 ): Promise<ModelCall> {

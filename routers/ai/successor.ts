@@ -2,6 +2,7 @@ import type { FindModel } from '../ports/ai/callable-models.ts'
 import type { CallableModel } from '../ports/ai/models.ts'
 import { DAY_MS, getDayBefore } from '../ports/days.ts'
 import { type ChatContext, findUsableModel } from './chat-context.ts'
+import type { AiRequest } from './request/request.ts'
 
 /** Models that may follow one another; a circle ends here, too. */
 const MAX_STEPS = 5
@@ -11,7 +12,7 @@ const MAX_STEPS = 5
  * administrators let answer in its place. A model that is only offline is never replaced, and neither is one whose
  * successor the caller may not use.
  */
-export async function findAnsweringModel(
+async function findAnsweringModel(
   ctx: ChatContext,
   name: string,
   find?: FindModel,
@@ -25,11 +26,40 @@ export async function findAnsweringModel(
   return model
 }
 
-/** Notes that a successor answers: in the response, and in the audit log once a day. */
-export function noteSuccessor(ctx: ChatContext, name: string, { modelId }: CallableModel): void {
-  if (modelId === name) return
-  ctx.notes.setAnsweredBy(modelId)
-  void recordRedirect(ctx, name, modelId)
+export interface FoundModel {
+  /** The name by which it was found: its own, or that of the model that it follows. */
+  name: string
+  model: CallableModel
+}
+
+/** Finds the model that answers a request: the one that is named, or the first fallback of an assistant that can. */
+export async function findRequestedModel(
+  ctx: ChatContext,
+  { model: first, assistant }: AiRequest,
+  find?: FindModel,
+): Promise<FoundModel | undefined> {
+  for (const name of [first, ...(assistant?.fallback ?? [])]) {
+    const model = await findAnsweringModel(ctx, name, find)
+    if (model) return { name, model }
+  }
+  return undefined
+}
+
+/** Lists the fallbacks of a request after the model that answers: those of its assistant, then those of the model. */
+export function listFallbacks({ model: first, assistant }: AiRequest, { name, model }: FoundModel): string[] {
+  const ofAssistant = [first, ...(assistant?.fallback ?? [])]
+  const remaining = [...ofAssistant.slice(ofAssistant.indexOf(name) + 1), ...model.fallback]
+  return [...new Set(remaining)].filter((other) => other !== name && other !== model.modelId)
+}
+
+/**
+ * Notes that another model answers than the one that was asked: in the response, and for a successor in the audit log once
+ * a day.
+ */
+export function noteAnsweringModel(ctx: ChatContext, { model: asked }: AiRequest, { name, model }: FoundModel): void {
+  const { modelId } = model
+  if (modelId !== asked) ctx.notes.setAnsweredBy(modelId)
+  if (modelId !== name) void recordRedirect(ctx, name, modelId)
 }
 
 async function recordRedirect({ requestId, services }: ChatContext, name: string, successor: string): Promise<void> {

@@ -4,11 +4,13 @@ import { type Adapter, type HintParameter, hintParameters, unsupportedByAdapter 
 import type { AssistantPart } from '../../ports/ai/messages.ts'
 import type { CallableModel, CallParameters, Effort, UnsentParameter } from '../../ports/ai/models.ts'
 import { isToolCallRequired } from '../../ports/ai/tools.ts'
+import { applyAssistant, isSetByAssistant } from './assistant-settings.ts'
 import type { AiRequest, RequestMessage } from './request.ts'
 import { chooseOptionalTools } from './tool-references.ts'
 
-/** Adapts the request to the model, as far as the caller leaves that to the service. */
-export function adaptRequest(ctx: Pick<Context, 'notes'>, request: AiRequest, model: CallableModel): AiRequest {
+/** Adapts the request to the model: by the settings of its assistant, and as far as the caller leaves that to the service. */
+export function adaptRequest(ctx: Pick<Context, 'notes'>, callerRequest: AiRequest, model: CallableModel): AiRequest {
+  const { request, replaced } = applyAssistant(callerRequest, model)
   const { isAdaptable, parameters } = request
   const unsent = hintParameters.filter(
     (name) => isRequested(request, name) && (lacksParameter(name, model) || isWithoutEffect(name, parameters)),
@@ -16,7 +18,7 @@ export function adaptRequest(ctx: Pick<Context, 'notes'>, request: AiRequest, mo
   const sentParameters = unsent.length > 0 ? omitParameters(parameters, unsent) : parameters
   const adaptedParameters = isAdaptable ? withEffort(sentParameters, model) : sentParameters
   const { nativeTools, unsent: unsentTools } = chooseOptionalTools(request, model)
-  ctx.notes.setUnsentParameters([...unsent, ...unsentTools])
+  ctx.notes.setUnsentParameters([...unsent, ...unsentTools, ...replaced])
   if (!isAdaptable) return sentParameters === parameters ? request : { ...request, parameters: sentParameters }
   return { ...request, parameters: adaptedParameters, ...(nativeTools.length > 0 && { nativeTools }) }
 }
@@ -73,9 +75,10 @@ export async function findUnsentParameters(ctx: Context, request: AiRequest, mod
     .map((parameter) => ({ path: toPath(parameter), message: describeUnsent(parameter) }))
 }
 
-/** True for hints, and for default values, which have no effect. */
+/** True for hints, for what an assistant sets, and for default values, which have no effect. */
 const isOptional = (request: AiRequest, { name }: UnsentParameter): boolean =>
   isReasoningHint(request, name) ||
+  isSetByAssistant(request, name) ||
   (request.isAdaptable === true && (name === 'temperature' || name === 'topP') && request.parameters[name] === 1)
 
 /** True for the effort and the summary of reasoning, which models that do not reason are asked without. */

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import type { AssistantParameters } from '../../../entities/assistants/assistant-version.ts'
+import type { DeepReadonly } from '../../../entities/sql/read-only.ts'
 import { type ClientToolType, clientToolNames, type NativeTool, optionalTools } from '../../ports/ai/adapters.ts'
 import type { Message, ToolResult, UserPart } from '../../ports/ai/messages.ts'
 import { type CallParameters, efforts, type JsonFormat } from '../../ports/ai/models.ts'
@@ -223,7 +225,20 @@ export const aiStreamRequest = aiRequest.extend({
     ),
 })
 
+/** What an assistant sets in a request for it, beside its instructions. */
+export interface AssistantSettings {
+  /** Its handle, an at sign, and the number of the version. */
+  label: string
+  /** Names of the models that answer where its own cannot, in order. */
+  fallback: readonly string[]
+  parameters: DeepReadonly<AssistantParameters>
+  /** References to the tools that it may use; null for all tools of the model. */
+  tools: readonly string[] | null
+}
+
 export type AiRequest = z.output<typeof aiRequest> & {
   /** The `optionalTools` that the model's provider supports. */
   nativeTools?: readonly NativeTool[] | undefined
+  /** The assistant that the request was made for. */
+  assistant?: AssistantSettings | undefined
 }

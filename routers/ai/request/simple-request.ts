@@ -2,7 +2,9 @@ import { TRPCError } from '@trpc/server'
 import { z } from 'zod'
 import type { Issue } from '../../core/problems.ts'
 import { middleware } from '../../core/trpc.ts'
-import { type ChatContext, findUsableModel } from '../chat-context.ts'
+import type { ChatContext } from '../chat-context.ts'
+import { resolveAssistant } from '../resolve-assistant.ts'
+import { findRequestedModel } from '../successor.ts'
 import { estimateInputTokens } from './input-tokens.ts'
 import { text } from './parts.ts'
 import { type AiRequest, conversationName, MAX_MESSAGES, modelName } from './request.ts'
@@ -62,9 +64,9 @@ export const withAllIssues = middleware(async ({ ctx, getRawInput, next }) => {
   const result = await next()
   if (result.ok || result.error.code !== 'BAD_REQUEST' || !(result.error.cause instanceof z.ZodError)) return result
   const readableRequest = lenientRequest.parse(await getRawInput())
-  const model =
-    readableRequest.model === '' ? undefined : await findUsableModel(ctx as ChatContext, readableRequest.model, 'chat')
-  const request = toAiRequest(readableRequest)
+  const request = await resolveAssistant(ctx as ChatContext, toAiRequest(readableRequest))
+  const found = request.model === '' ? undefined : await findRequestedModel(ctx as ChatContext, request)
+  const model = found?.model
   const furtherIssues = validateRequest(request, model, estimateInputTokens(request))
     .map(toSimplePath)
     .filter(({ path }) => path[0] !== 'model' || readableRequest.model !== '')

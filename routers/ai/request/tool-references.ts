@@ -96,6 +96,10 @@ export function findUnknownReferences(model: CallableModel, references: readonly
   })
 }
 
+/** True if the model can call the tool that the reference names. */
+export const canCallTool = (model: CallableModel, reference: string): boolean =>
+  findUnknownReferences(model, [reference]).length === 0
+
 /** Returns issues for references to tools that need an approval where the person cannot be asked. */
 export function findUnaskableReferences(model: CallableModel, references: readonly string[] = []): Issue[] {
   return references.flatMap((reference, at) => {

@@ -3,6 +3,7 @@ import { type Adapter, type NativeTool, unsupportedByAdapter } from '../../ports
 import type { ToolCall, ToolResult } from '../../ports/ai/messages.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
 import { isToolCallRequired, readForcedNativeTool } from '../../ports/ai/tools.ts'
+import { isSetByAssistant } from './assistant-settings.ts'
 import { findUnsupportedFiles, type TextReading } from './file-support.ts'
 import type { ToolApproval } from './parts.ts'
 import type { AiRequest, RequestMessage } from './request.ts'
@@ -99,11 +100,12 @@ export function findExcessInput(tokens: number, { limits }: CallableModel): Issu
 
 const listUnsupported = ({ adapter }: CallableModel) => unsupportedByAdapter[adapter as Adapter]
 
-const findUnsupportedParameters = ({ parameters }: AiRequest, model: CallableModel): Issue[] =>
-  Object.entries(parameters)
+const findUnsupportedParameters = (request: AiRequest, model: CallableModel): Issue[] =>
+  Object.entries(request.parameters)
     .filter(
       ([name, value]) => value !== undefined && listUnsupported(model).some((unsupported) => unsupported === name),
     )
+    .filter(([name]) => !isSetByAssistant(request, name))
     .map(([name]) => createIssue(['parameters', name], 'is nothing that this model takes'))
 
 /** Finds thinking parameters that this provider does not support, alone or in combination. */

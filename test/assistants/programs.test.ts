@@ -1,0 +1,247 @@
+import Anthropic from '@anthropic-ai/sdk'
+import OpenAI from 'openai'
+import { beforeEach, expect, test } from 'vitest'
+import { answers, buildQuestion, refuses } from '../kit/ai/provider.ts'
+import { startWithProvider, streamHeaders } from '../kit/ai/provider-service.ts'
+import { addPerson, buildContent } from '../kit/assistants/people.ts'
+import { shareResource } from '../kit/share-resource.ts'
+import { watchStatements } from '../kit/statements.ts'
+
+const TEXT = 'Good day to you.'
+const models = ['mock-1', 'mock-2', 'mock-3'].map((id) => ({ id, label: id, external: true }))
+const app = shareResource(() => startWithProvider(answers(TEXT), { models }))
+beforeEach(() => app.answerBy(answers(TEXT)))
+const statements = watchStatements()
+
+/** A person with an assistant that all may ask, and another person. */
+async function createPeople(content: object = {}) {
+  const [owner, asker] = [await addPerson(app.svc), await addPerson(app.svc)]
+  const handle = `helper-${owner.id}`
+  expect(await owner.create(handle, content)).toMatchObject({ status: 200 })
+  await owner.shareWithAll(handle)
+  return { owner, asker, handle, model: `assistant/${handle}` }
+}
+
+const content = 'How do you do?'
+const clients = ({ token: apiKey }: { token: string }) => ({
+  openai: new OpenAI({ apiKey, baseURL: `${app.svc.url}/v1`, maxRetries: 0 }),
+  anthropic: new Anthropic({ apiKey, baseURL: app.svc.url, maxRetries: 0 }),
+})
+
+const complete = (token: string, model: string, more: object = {}) =>
+  app.svc.send('POST', '/v1/chat/completions', {
+    token,
+    body: { model, messages: [{ role: 'user', content }], ...more },
+  })
+
+/** The messages that the provider got last, by role and text. */
+const sentMessages = () =>
+  app.upstream.requests
+    .at(-1)
+    ?.body.messages.map(({ role, content }) => [
+      role,
+      typeof content === 'string' ? content : (content as { text: string }[]).map(({ text }) => text).join('|'),
+    ])
+
+test('unmodified clients get whole and streamed answers of an assistant on three APIs', async () => {
+  const { asker, model } = await createPeople()
+  const { openai, anthropic } = clients(asker)
+  const messages = [{ role: 'user' as const, content }]
+  const question = { model, max_tokens: 100, messages }
+
+  const completion = await openai.chat.completions.create({ model, messages })
+  expect([completion.model, completion.choices[0]?.message.content]).toEqual([model, TEXT])
+  const chunks: string[] = []
+  for await (const { choices } of await openai.chat.completions.create({ model, messages, stream: true }))
+    chunks.push(choices[0]?.delta.content ?? '')
+  expect(chunks.join('')).toBe(TEXT)
+  const response = await openai.responses.create({ model, input: content })
+  expect([response.model, response.output_text]).toEqual([model, TEXT])
+  const stream = openai.responses.stream({ model, input: content })
+  expect((await stream.finalResponse()).output_text).toBe(TEXT)
+  const message = await anthropic.messages.create(question)
+  expect([message.model, message.content]).toEqual([model, [expect.objectContaining({ text: TEXT })]])
+  expect(await anthropic.messages.stream(question).finalText()).toBe(TEXT)
+
+  expect(app.upstream.requests.map(({ body }) => body.model)).toEqual(Array(6).fill('mock-1'))
+  expect(app.upstream.requests.every(({ sent }) => sent.includes('Answer as a librarian.'))).toBe(true)
+  expect((await anthropic.messages.countTokens({ model, messages })).input_tokens).toBeGreaterThan(10)
+})
+
+test('the legacy address answers as an assistant, whole and streamed', async () => {
+  const { asker, model } = await createPeople()
+  const ask = (headers: Record<string, string> = {}) =>
+    app.svc.send('POST', '/api/ai-req', { token: asker.token, headers, body: buildQuestion(content, model) })
+
+  expect(await (await ask()).json()).toMatchObject({ success: true, content: { text: TEXT } })
+  expect(await (await ask(streamHeaders)).text()).toContain('event: done')
+  expect(sentMessages()).toEqual([
+    ['system', 'Answer as a librarian.'],
+    ['user', content],
+  ])
+})
+
+test("instructions of the caller stand after the assistant's", async () => {
+  const { asker, model } = await createPeople()
+  const messages = [
+    { role: 'system', content: 'Be brief.' },
+    { role: 'user', content },
+  ]
+
+  expect((await complete(asker.token, model, { messages })).status).toBe(200)
+  const sent = (more: string) => [
+    ['system', `Answer as a librarian.\n\n${more}`],
+    ['user', content],
+  ]
+  expect(sentMessages()).toEqual(sent('Be brief.'))
+  const { anthropic } = clients(asker)
+  await anthropic.messages.create({ model, max_tokens: 9, system: 'Be kind.', messages: [{ role: 'user', content }] })
+  expect(sentMessages()).toEqual(sent('Be kind.'))
+})
+
+test('parameters of the assistant win and are named, and a longer answer is not asked for', async () => {
+  const { asker, model } = await createPeople({ parameters: { temperature: 0.2, maxTokens: 50 } })
+
+  const replaced = await complete(asker.token, model, { temperature: 1, max_tokens: 900, top_p: 0.5 })
+  expect(replaced.headers.get('x-ignored-parameters')?.split(/, ?/).sort()).toEqual(['max_tokens', 'temperature'])
+  expect(app.upstream.requests.at(-1)?.body).toMatchObject({ temperature: 0.2, max_tokens: 50, top_p: 0.5 })
+  const kept = await complete(asker.token, model, { temperature: 0.2, max_tokens: 7 })
+  expect(kept.headers.get('x-ignored-parameters')).toBeNull()
+  expect(app.upstream.requests.at(-1)?.body).toMatchObject({ temperature: 0.2, max_tokens: 7 })
+})
+
+test('a version in the name answers after a later one, and a draft only for editors', async () => {
+  const { owner, asker, handle, model } = await createPeople()
+  await owner.call('save', { handle, content: buildContent({ systemPrompt: 'Second.' }), publish: true })
+  await owner.call('save', { handle, content: buildContent({ systemPrompt: 'Draft.' }) })
+  const readPrompt = async (token: string, name: string) => {
+    app.upstream.requests.length = 0
+    const { status } = await complete(token, name)
+    return status === 200 ? sentMessages()?.[0]?.[1] : status
+  }
+
+  expect(await readPrompt(asker.token, model)).toBe('Second.')
+  expect(await readPrompt(asker.token, `${model}@1`)).toBe('Answer as a librarian.')
+  expect(await readPrompt(asker.token, `${model}@3`)).toBe(404)
+  expect(await readPrompt(owner.token, `${model}@3`)).toBe('Draft.')
+  expect(await readPrompt(owner.token, `${model}@4`)).toBe(404)
+})
+
+test('an assistant of others and one that never was are answered byte for byte alike', async () => {
+  const { owner, asker, handle } = await createPeople()
+  await owner.call('share', { handle, audience: 'private' })
+  const neverWas = handle.replace('helper', 'nobody')
+  const admin = await app.svc.user({ role: 'admin' })
+  const bodies = (model: string): [string, object][] => [
+    ['/v1/chat/completions', { model, messages: [{ role: 'user', content }] }],
+    ['/v1/responses', { model, input: content }],
+    ['/v1/messages', { model, max_tokens: 9, messages: [{ role: 'user', content }] }],
+    ['/v1/messages/count_tokens', { model, messages: [{ role: 'user', content }] }],
+    ['/api/ai-req', buildQuestion(content, model)],
+  ]
+  const read = async (token: string | undefined, name: string) =>
+    Promise.all(
+      bodies(name).map(async ([path, body]) => {
+        const response = await app.svc.send('POST', path, { token, body })
+        const text = await response.text()
+        return [
+          response.status,
+          text.replaceAll(response.headers.get('request-id') ?? '-', '').replaceAll(/[\w-]{21,}/g, ''),
+        ]
+      }),
+    )
+
+  for (const { token } of [asker, admin])
+    for (const suffix of ['', '@1', '@2']) {
+      const others = await read(token, `assistant/${handle}${suffix}`)
+      expect(others).toEqual(await read(token, `assistant/${neverWas}${suffix}`))
+      expect(others.map(([status]) => status)).toEqual([404, 404, 404, 404, 422])
+    }
+  expect((await read(undefined, `assistant/${handle}`)).map(([status]) => status)).toEqual([401, 401, 401, 401, 401])
+  expect(app.upstream.requests).toEqual([])
+})
+
+test('the list of models has the assistants that a caller may ask, and no others', async () => {
+  const { owner, asker, handle, model } = await createPeople()
+  const list = async ({ token }: { token: string }) => {
+    const { data } = await clients({ token }).openai.models.list()
+    return data.filter(({ id }) => id === model)
+  }
+
+  expect(await list(asker)).toMatchObject([{ id: model, object: 'model', owned_by: 'assistants' }])
+  expect(await clients(asker).openai.models.retrieve(model)).toMatchObject({ id: model })
+  expect((await clients(asker).anthropic.models.list({ limit: 1000 })).data.map(({ id }) => id)).toContain(model)
+  await owner.call('share', { handle, audience: 'groups', groups: ['staff'] })
+  expect(await list(asker)).toEqual([])
+  expect(await list(owner)).toHaveLength(1)
+  await app.svc.host.admin.setGroups({ user: { id: asker.id }, groups: ['staff'] })
+  expect(await list(asker)).toHaveLength(1)
+})
+
+test('who loses the group of an assistant is refused from the next request on', async () => {
+  const { owner, asker, handle, model } = await createPeople()
+  await owner.call('share', { handle, audience: 'groups', groups: ['staff'] })
+  const setGroups = (groups: string[]) => app.svc.host.admin.setGroups({ user: { id: asker.id }, groups })
+
+  expect((await complete(asker.token, model)).status).toBe(404)
+  await setGroups(['staff'])
+  expect((await complete(asker.token, model)).status).toBe(200)
+  await setGroups([])
+  expect((await complete(asker.token, model)).status).toBe(404)
+})
+
+test('a model that is off is replaced by the fallback, which the response names', async () => {
+  const switchModel = (isOn: boolean) =>
+    app.svc.changeCatalogue(`update ai_models set active = ${isOn} where model_id = 'mock-3'`)
+  await switchModel(true)
+  const { asker, model } = await createPeople({ model: 'mock-3', fallback: ['mock-2'] })
+  const { model: lonely } = await createPeople({ model: 'mock-3' })
+  expect((await complete(asker.token, model)).headers.get('x-answered-by')).toBeNull()
+  await switchModel(false)
+
+  const response = await complete(asker.token, model)
+  expect([response.status, response.headers.get('x-answered-by')]).toEqual([200, 'mock-2'])
+  expect(await response.json()).toMatchObject({ model })
+  expect((await complete(asker.token, lonely)).status).toBe(404)
+})
+
+test('a fallback of the assistant answers where the provider fails', async () => {
+  const { asker, model } = await createPeople({ fallback: ['mock-2'] })
+  app.upstream.behave = ({ body, ...received }, response) =>
+    body.model === 'mock-1'
+      ? refuses(401)({ body, ...received }, response)
+      : answers(TEXT)({ body, ...received }, response)
+
+  const response = await complete(asker.token, model)
+  expect([response.status, response.headers.get('x-answered-by')]).toEqual([200, 'mock-2'])
+})
+
+test('a call by an assistant takes at most one statement more than one by its model', async () => {
+  const { asker, model } = await createPeople()
+  const count = async (name: string) => {
+    await complete(asker.token, name)
+    statements.take()
+    expect((await complete(asker.token, name)).status).toBe(200)
+    return statements.take().length
+  }
+
+  const byModel = await count('mock-1')
+  expect(await count(model)).toBeLessThanOrEqual(byModel + 1)
+})
+
+test('calls by an assistant count for the limits of its model and of the person', async () => {
+  const { asker, model } = await createPeople({ model: 'mock-2' })
+  const limit = { for: `user:${asker.username}`, cap: 1, unit: 'requests', per: 'month', confirm: true } as const
+  await app.svc.host.limits.set({ name: `of-${asker.id}`, ...limit })
+  await app.svc.host.limits.set({ name: 'of-model', ...limit, for: 'model:mock-2' })
+
+  expect((await complete(asker.token, model)).status).toBe(200)
+  expect((await complete(asker.token, model)).status).toBe(429)
+  const limits = await app.svc.host.limits.list()
+  expect(limits.find(({ name }) => name === 'of-model')).toMatchObject({ used: 1 })
+  await app.svc.services.ai.usageLedger.flush()
+  expect(await app.svc.rows('select user_id, model from usage_records order by id')).toEqual([
+    { user_id: asker.id, model: 'mock-2' },
+  ])
+  for (const name of [`of-${asker.id}`, 'of-model']) await app.svc.host.limits.remove({ name })
+})
