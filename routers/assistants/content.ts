@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { VersionRow } from '../../entities/assistants/assistant.sql.ts'
+import { audiences } from '../../entities/assistants/assistant.ts'
 import { groupName, lowerCaseText, MAX_GROUPS } from '../ports/login.ts'
 import { ASSISTANT_TEXTS, type Vault } from '../ports/vault.ts'
 
@@ -97,7 +98,7 @@ const usernames = z
 
 /** Who may use and who may change an assistant; `groups` belongs to the audience `groups` alone. */
 export const sharingMembers = {
-  audience: z.enum(['private', 'groups', 'all']),
+  audience: z.enum(audiences),
   groups: groups.default([]),
   editors: usernames.default([]),
 }
