@@ -14,8 +14,8 @@ import { buildChoices, QUESTION } from './messages.ts'
 type CallParts = Awaited<ReturnType<Api['mcpGateway']['callTool']>>
 type CallPart = CallParts extends AsyncGenerator<infer Part> ? Part : never
 
-/** What the server behind one request answers with. */
-export interface Exchange {
+/** The server behind one request answers with these. */
+export interface GatewayRequest {
   listTools(): ReturnType<Api['mcpGateway']['listTools']>
   /** Parts of the called tool's answer, or the failure of the call; undefined if the request calls none. */
   parts: CallParts | Error | undefined
@@ -34,11 +34,14 @@ const LIST_TTL_MS = 60_000
 
 /** Creates the handler of all requests. Each has a server of its own, which could otherwise answer another client. */
 export const createGateway = ({ name, version, heartbeat }: GatewayOptions) =>
-  createMcpHandler(({ authInfo }) => createServer({ name, version }, authInfo?.extra?.['exchange'] as Exchange), {
+  createMcpHandler(({ authInfo }) => createServer({ name, version }, authInfo?.extra?.['request'] as GatewayRequest), {
     keepAliveMs: heartbeat,
   })
 
-function createServer(info: { name: string; version: string }, { listTools, parts, logFailure }: Exchange): Server {
+function createServer(
+  info: { name: string; version: string },
+  { listTools, parts, logFailure }: GatewayRequest,
+): Server {
   const server = new Server(info, {
     capabilities: { tools: {} },
     // A revision with sessions would have to be asked within the call, which no replica could answer.
@@ -65,7 +68,10 @@ type Progress = Extract<CallPart, { type: 'progress' }>
 type CallEnd = { type: 'result'; result: CallToolResult } | Extract<CallPart, { type: 'question' }>
 
 /** Reads the end of a call, and passes on what comes before it. Invalid arguments have a result, too. */
-async function readEnd(parts: Exchange['parts'], notify: (progress: Progress) => Promise<void>): Promise<CallEnd> {
+async function readEnd(
+  parts: GatewayRequest['parts'],
+  notify: (progress: Progress) => Promise<void>,
+): Promise<CallEnd> {
   if (parts instanceof Problem && parts.problem === 'invalid') return { type: 'result', result: toErrorResult(parts) }
   if (parts instanceof Error) throw parts
   for await (const part of parts ?? []) {
@@ -102,7 +108,7 @@ const toErrorResult = ({ issues, message }: Problem): CallToolResult => ({
 })
 
 /** Replaces an error by one without details; the library would send its message. */
-async function withProtocolErrors<T>(work: () => Promise<T>, logFailure: Exchange['logFailure']): Promise<T> {
+async function withProtocolErrors<T>(work: () => Promise<T>, logFailure: GatewayRequest['logFailure']): Promise<T> {
   try {
     return await work()
   } catch (error) {

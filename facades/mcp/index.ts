@@ -7,7 +7,7 @@ import { logServerFailure, toFailure } from '../http/failure.ts'
 import { refuseUnrouted } from '../http/method-not-allowed.ts'
 import { contextOf, type FacadeOptions, findProcedure, getBodyLimit } from '../http/procedures.ts'
 import { assertKnownAddress, type KnownAddresses } from './addresses.ts'
-import type { Exchange } from './gateway-server.ts'
+import type { GatewayRequest } from './gateway-server.ts'
 import { createErrorHandler, type FindMetadata } from './mcp-errors.ts'
 import { isMessage, readToolCall } from './messages.ts'
 
@@ -66,13 +66,13 @@ async function answer({ fetch }: Gateway, request: FastifyRequest<McpRequest>): 
   const { mcpGateway } = createCaller(ctx)
   const server = params.server === undefined ? {} : { server: params.server }
   const call = readToolCall(body)
-  const exchange: Exchange = {
+  const gatewayRequest: GatewayRequest = {
     listTools: () => mcpGateway.listTools(server),
     // A refusal for now has a status of HTTP, which only a call can have that starts before its response.
     logFailure: (error) => logServerFailure(toFailure(error), request.log),
     parts: call && (await mcpGateway.callTool({ ...server, ...call }).catch(rethrowRefusal)),
   }
-  return fetch(toWebRequest(request, ctx.signal()), { parsedBody: body, authInfo: toAuthInfo(exchange) })
+  return fetch(toWebRequest(request, ctx.signal()), { parsedBody: body, authInfo: toAuthInfo(gatewayRequest) })
 }
 
 /** Rethrows what the whole request is refused for; returns the failure of a call that the client's model can correct. */
@@ -91,7 +91,7 @@ function toWebRequest({ headers, url }: FastifyRequest, signal: AbortSignal): Re
 }
 
 /** The library passes only this member to the server that answers. */
-const toAuthInfo = (exchange: Exchange) => ({ token: '', clientId: '', scopes: [], extra: { exchange } })
+const toAuthInfo = (request: GatewayRequest) => ({ token: '', clientId: '', scopes: [], extra: { request } })
 
 /** Sends a stream as it comes, and everything else as text, so that it can be compressed. */
 async function sendResponse(reply: FastifyReply, response: Response): Promise<FastifyReply> {

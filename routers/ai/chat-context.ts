@@ -4,8 +4,7 @@ import { consumeRateLimit } from '../core/load/rate-limit.ts'
 import type { FindModel } from '../ports/ai/callable-models.ts'
 import type { CallableModel } from '../ports/ai/models.ts'
 import { listUsableGroups } from '../verbs/viewer.ts'
-import { isToolForModel } from './tools/tool-grants.ts'
-import { isForGroups, isToolForGroups } from './tools/tool-groups.ts'
+import { isForGroups, isToolForGroups, isToolForModel } from './tools/tool-access.ts'
 
 /** Context of a user's request to a model. */
 export type ChatContext = Context & { caller: Extract<Caller, { type: 'user' }> }

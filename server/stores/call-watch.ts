@@ -1,4 +1,4 @@
-import { findForbiddenCalls } from '../../entities/catalogue/tool-rights.sql.ts'
+import { findForbiddenCalls } from '../../entities/catalogue/ai-tool.sql.ts'
 import type { Sql } from '../../entities/sql/statement.ts'
 import type { CallWatch, WatchedCall } from '../../routers/ports/ai/call-watch.ts'
 import type { Log } from '../../routers/ports/log.ts'

@@ -8,8 +8,7 @@ import { toJsonSchema, toObjectSchema } from '../../ports/ai/json-schema.ts'
 import type { FunctionTool, JsonSchema } from '../../ports/ai/tools.ts'
 import { listUsableGroups } from '../../verbs/viewer.ts'
 import type { ChatContext } from '../chat-context.ts'
-import { isToolForProgram } from './tool-grants.ts'
-import { isToolForGroups } from './tool-groups.ts'
+import { isToolForGroups, isToolForProgram } from './tool-access.ts'
 
 type ToolRow = DeepReadonly<CallableToolRow>
 

@@ -1,7 +1,8 @@
 import type { ProgramGrant } from '../../core/caller.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
 
-type Tool = Pick<CallableModel['tools'][number], 'mcp'>
+type ListedTool = CallableModel['tools'][number]
+type Tool = Pick<ListedTool, 'mcp'>
 
 /**
  * Returns true if a model may call the tool for a caller with this grant, or with none. A program that a person has signed
@@ -19,3 +20,11 @@ export const isToolForProgram = ({ mcp }: Tool, grant: ProgramGrant | undefined)
 
 /** Null stands for all servers. */
 const isChosen = (servers: readonly number[] | null, id: number) => servers === null || servers.includes(id)
+
+/** Returns true if a list of groups, which is empty for everybody, has one of the caller's; those are null for all. */
+export const isForGroups = (allowed: readonly string[], groups: readonly string[] | null): boolean =>
+  groups === null || allowed.length === 0 || allowed.some((group) => groups.includes(group))
+
+/** Returns true if the tool and its server are for one of the caller's groups. */
+export const isToolForGroups = ({ groups: ofTool, mcp }: ListedTool, groups: readonly string[] | null): boolean =>
+  isForGroups(ofTool, groups) && isForGroups(mcp?.server.groups ?? [], groups)
