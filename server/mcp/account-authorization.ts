@@ -1,10 +1,8 @@
 import * as oauth from 'openid-client'
-import { z } from 'zod'
 import type { SealedConnection } from '../../entities/catalogue/mcp-connection.sql.ts'
 import {
   type AccountDiscovery,
   type AccountServer,
-  type ClientKind,
   type ConnectedAccount,
   type PendingAccount,
   type Revocation,
@@ -13,62 +11,42 @@ import {
 } from '../../routers/ports/ai/tool-accounts.ts'
 import { tryParseJson } from '../../routers/ports/json.ts'
 import type { Log } from '../../routers/ports/log.ts'
-import { SERVER_CLIENT_SECRET, type Vault } from '../../routers/ports/vault.ts'
-import { findCurrentClient } from './account-clients.ts'
-import { discoverServer, type FoundServer, type ServerMetadata } from './account-discovery.ts'
-import type { AccountNetwork } from './account-network.ts'
-import {
-  type AccountClient,
-  type AccountSecrets,
-  accountTokens,
-  type FreshTokens,
-  RefreshRefused,
-  secretText,
-} from './account-secrets.ts'
-
-/** The only address to which authorization servers send people back. */
-const RETURN_PATH = '/settings/accounts/back'
-/** The address of the document that describes us. */
-const DOCUMENT_PATH = '/oauth/client.json'
+import { discoverServer, type FoundServer } from './account-discovery.ts'
+import { AccountRegistration, type RegistrationOptions } from './account-registration.ts'
+import { type AccountClient, accountTokens, type FreshTokens, RefreshRefused } from './account-secrets.ts'
 
 const TIMEOUT_SECONDS = 10
 /** The longest life of an access token that we believe, in seconds. */
 const MAX_LIFE = 366 * 24 * 60 * 60
 
-interface AuthorizationOptions {
-  network: AccountNetwork
-  secrets: AccountSecrets
-  vault: Vault
+interface AuthorizationOptions extends RegistrationOptions {
   log: Log
-  baseUrl: string
-  /** The name of this service, which people see at the authorization server. */
-  siteName: string
 }
 
 /** Connects accounts at tool servers by OAuth 2.1: authorization code, PKCE, resource, refresh and revocation. */
 export class AccountAuthorization implements ToolAccounts {
   readonly #options: AuthorizationOptions
-  readonly #returnUrl: string
-  readonly clientDocument: object | undefined
+  readonly #registration: AccountRegistration
 
   constructor(options: AuthorizationOptions) {
     this.#options = options
-    this.#returnUrl = options.baseUrl + RETURN_PATH
-    this.clientDocument = isPublicAddress(options.baseUrl)
-      ? { client_id: options.baseUrl + DOCUMENT_PATH, ...this.#describeClient('none') }
-      : undefined
+    this.#registration = new AccountRegistration(options)
+  }
+
+  get clientDocument(): object | undefined {
+    return this.#registration.document
   }
 
   async discover(server: AccountServer, signal: AbortSignal): Promise<AccountDiscovery> {
     const found = await discoverServer(this.#options.network, server, signal)
-    const client = this.#chooseClient(server, found)
+    const client = this.#registration.chooseKind(server, found)
     return { issuer: found.metadata.issuer, scopes: listScopes(found), client }
   }
 
   async begin(server: AccountServer, earlier: string | undefined, signal: AbortSignal) {
     const found = await discoverServer(this.#options.network, server, signal)
     const scopes = listScopes(found)
-    const client = await this.#findClient({ server, found, earlier, scopes, signal })
+    const client = await this.#registration.findClient({ server, found, earlier, scopes, signal })
     const pending: PendingAccount = {
       state: oauth.randomState(),
       verifier: oauth.randomPKCECodeVerifier(),
@@ -78,7 +56,7 @@ export class AccountAuthorization implements ToolAccounts {
       client: this.#options.secrets.sealClient(client),
     }
     const url = oauth.buildAuthorizationUrl(this.#configure(client), {
-      redirect_uri: this.#returnUrl,
+      redirect_uri: this.#registration.returnUrl,
       state: pending.state,
       code_challenge: await oauth.calculatePKCECodeChallenge(pending.verifier),
       code_challenge_method: 'S256',
@@ -96,7 +74,7 @@ export class AccountAuthorization implements ToolAccounts {
     const config = this.#configure(client, (text) => {
       answer = text
     })
-    const returnUrl = new URL(this.#returnUrl)
+    const returnUrl = new URL(this.#registration.returnUrl)
     returnUrl.search = query
     const checks = { expectedState: pending.state, pkceCodeVerifier: pending.verifier }
     const response = await oauth
@@ -119,8 +97,7 @@ export class AccountAuthorization implements ToolAccounts {
 
   /** Gets new tokens. Throws `RefreshRefused` if the account has ended, and `ToolAccountError` for what may pass. */
   async refresh(connection: SealedConnection, refreshToken: string): Promise<FreshTokens> {
-    const { secrets, vault } = this.#options
-    const client = findCurrentClient(secrets.openClient(connection.client), connection.entered, vault)
+    const client = this.#options.secrets.openCurrentClient(connection)
     if (!client) {
       await this.revoke(connection)
       throw new RefreshRefused('an administrator has entered another client or authorization server')
@@ -144,9 +121,8 @@ export class AccountAuthorization implements ToolAccounts {
   async revoke(connection: SealedConnection): Promise<Revocation> {
     if (connection.tokens === null) return 'revoked'
     try {
-      const { secrets, vault } = this.#options
-      const ownClient = secrets.openClient(connection.client)
-      const client = findCurrentClient(ownClient, connection.entered, vault) ?? ownClient
+      const { secrets } = this.#options
+      const client = secrets.openCurrentClient(connection) ?? secrets.openClient(connection.client)
       const { access, refresh } = secrets.openTokens(connection.tokens)
       if (!client.metadata['revocation_endpoint']) return 'unsupported'
       const config = this.#configure(client)
@@ -165,76 +141,6 @@ export class AccountAuthorization implements ToolAccounts {
     const { access_token: access, refresh_token: refresh } = { ...(tryParseJson(answer) as Record<string, unknown>) }
     const { data } = accountTokens.safeParse({ access, refresh })
     if (data) await this.revoke({ client, tokens: this.#options.secrets.sealTokens(data) })
-  }
-
-  #chooseClient({ clientId }: AccountServer, { metadata }: FoundServer): ClientKind {
-    if (clientId !== null) return 'entered'
-    if (metadata.client_id_metadata_document_supported && this.clientDocument) return 'document'
-    if (metadata.registration_endpoint) return 'registered'
-    throw new ToolAccountError(
-      'The authorization server',
-      'it registers no clients by itself, so an administrator must enter a client id',
-    )
-  }
-
-  async #findClient(options: ClientOptions): Promise<AccountClient> {
-    const { server, found, earlier } = options
-    const { metadata, resource, trusted } = found
-    const kind = this.#chooseClient(server, found)
-    const common = { kind, resource, trusted: [...trusted], metadata: selectAddresses(metadata) }
-    if (kind === 'entered') {
-      const secret = server.clientSecret
-      const clientSecret = secret === null ? undefined : this.#options.vault.open(secret, SERVER_CLIENT_SECRET)
-      const method = clientSecret === undefined ? 'none' : chooseMethod(metadata, false)
-      return { ...common, clientId: server.clientId ?? '', clientSecret, method }
-    }
-    if (kind === 'document') return { ...common, clientId: this.#options.baseUrl + DOCUMENT_PATH, method: 'none' }
-    const known = this.#findRegistration(earlier, metadata.issuer)
-    return { ...common, ...(known ?? (await this.#register(options))) }
-  }
-
-  /** An earlier registration at the same issuer is used again, so that servers don't collect them. */
-  #findRegistration(earlier: string | undefined, issuer: string) {
-    if (earlier === undefined) return undefined
-    try {
-      const { kind, clientId, clientSecret, method, metadata } = this.#options.secrets.openClient(earlier)
-      return kind === 'registered' && metadata.issuer === issuer ? { clientId, clientSecret, method } : undefined
-    } catch {
-      // A key that opened it is gone.
-      return undefined
-    }
-  }
-
-  async #register({ found: { metadata, trusted }, scopes, signal }: ClientOptions): Promise<Registration> {
-    const step = 'The registration'
-    const scope = scopes.length > 0 ? { scope: scopes.join(' ') } : {}
-    const { statusCode, text } = await this.#options.network.read(metadata.registration_endpoint ?? '', {
-      step,
-      trusted,
-      signal,
-      method: 'POST',
-      headers: { accept: 'application/json', 'content-type': 'application/json' },
-      body: JSON.stringify({ ...this.#describeClient(chooseMethod(metadata, true)), ...scope }),
-    })
-    if (statusCode !== 201 && statusCode !== 200)
-      throw new ToolAccountError(step, `it was refused with the status ${statusCode}`)
-    const { data } = registration.safeParse(tryParseJson(text))
-    if (!data) throw new ToolAccountError(step, 'its answer is not of the form that RFC 7591 describes')
-    const method = data.token_endpoint_auth_method ?? (data.client_secret === undefined ? 'none' : undefined)
-    return { clientId: data.client_id, clientSecret: data.client_secret, method }
-  }
-
-  #describeClient(method: string): object {
-    const { baseUrl, siteName } = this.#options
-    return {
-      client_name: siteName,
-      client_uri: baseUrl,
-      redirect_uris: [this.#returnUrl],
-      grant_types: ['authorization_code', 'refresh_token'],
-      response_types: ['code'],
-      token_endpoint_auth_method: method,
-      application_type: 'web',
-    }
   }
 
   #configure(
@@ -270,47 +176,12 @@ export class AccountAuthorization implements ToolAccounts {
   }
 }
 
-interface ClientOptions {
-  server: AccountServer
-  found: FoundServer
-  earlier: string | undefined
-  scopes: readonly string[]
-  signal: AbortSignal
-}
-
-type Registration = Pick<AccountClient, 'clientId' | 'clientSecret' | 'method'>
-
-const registration = z.object({
-  client_id: z.string().min(1).max(2048),
-  client_secret: secretText.optional(),
-  token_endpoint_auth_method: z.string().max(200).optional(),
-})
-
 const OFFLINE = 'offline_access'
 
 /** The scopes that the tool server asks for, and the one with which many servers give a refresh token. */
 function listScopes({ scopes, metadata }: FoundServer): readonly string[] {
   const isOffered = metadata.scopes_supported?.includes(OFFLINE)
   return isOffered && !scopes.includes(OFFLINE) ? [...scopes, OFFLINE] : scopes
-}
-
-/** The members that later requests need. */
-const selectAddresses = (metadata: ServerMetadata): AccountClient['metadata'] => ({
-  issuer: metadata.issuer,
-  authorization_endpoint: metadata.authorization_endpoint,
-  token_endpoint: metadata.token_endpoint,
-  revocation_endpoint: metadata.revocation_endpoint,
-  id_token_signing_alg_values_supported: metadata.id_token_signing_alg_values_supported,
-  authorization_response_iss_parameter_supported: metadata.authorization_response_iss_parameter_supported,
-})
-
-/** Chooses how the secret is sent; a registration may also be without one. */
-function chooseMethod(
-  { token_endpoint_auth_methods_supported: supported }: ServerMetadata,
-  mayBeNone: boolean,
-): string {
-  const methods = ['client_secret_basic', 'client_secret_post', ...(mayBeNone ? ['none'] : [])]
-  return methods.find((method) => (supported ?? ['client_secret_basic']).includes(method)) ?? 'client_secret_basic'
 }
 
 const createClientAuth = (secret: string, method: string | undefined) =>
@@ -321,8 +192,8 @@ type TokenResponse = Awaited<ReturnType<typeof oauth.refreshTokenGrant>>
 function readTokens({ access_token, refresh_token, expires_in, token_type }: TokenResponse): FreshTokens {
   const { data } = accountTokens.safeParse({ access: access_token, refresh: refresh_token })
   if (!data || token_type !== 'bearer') throw new ToolAccountError(REQUEST, 'its tokens cannot be used')
-  const isTold = typeof expires_in === 'number' && expires_in >= 0
-  return { ...data, expiresIn: isTold ? Math.min(Math.floor(expires_in), MAX_LIFE) : null }
+  const isValid = typeof expires_in === 'number' && expires_in >= 0
+  return { ...data, expiresIn: isValid ? Math.min(Math.floor(expires_in), MAX_LIFE) : null }
 }
 
 /** The first of the names of an ID token that there is, for the person who has just agreed. */
@@ -368,14 +239,4 @@ function readErrorCode(error: unknown): string {
   return String(word ?? code ?? name)
     .replace(/[^\w .-]/g, '')
     .slice(0, 60)
-}
-
-/** Returns true if servers elsewhere can read a document there. */
-function isPublicAddress(address: string): boolean {
-  const { protocol, hostname } = new URL(address)
-  return (
-    protocol === 'https:' &&
-    /\.[a-z][a-z0-9-]+$/i.test(hostname) &&
-    !/\.(local|localhost|internal|test)$/i.test(hostname)
-  )
 }

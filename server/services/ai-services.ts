@@ -95,7 +95,7 @@ function createToolAccounts({ env, sql, log, vault, baseUrl }: AccountOptions) {
   const secrets = new AccountSecrets(vault)
   const authorization = lazyPromise(async () => {
     const { AccountAuthorization } = await import('../mcp/account-authorization.ts')
-    return new AccountAuthorization({ network, secrets, vault, log, baseUrl, siteName: env.SITE_NAME ?? env.BRAND })
+    return new AccountAuthorization({ network, secrets, log, baseUrl, siteName: env.SITE_NAME ?? env.BRAND })
   })
   const tokens = new AccountTokens({ sql, secrets, authorization, baseUrl })
   return { tokens, authorization, close: () => network.close() }
