@@ -2,8 +2,8 @@ import { User } from '../identity/user.ts'
 import { isoTime, statement } from '../sql/statement.ts'
 import type { ConnectionState } from './mcp-connection.ts'
 
-/** How an administrator has entered this service as a client of a server's authorization server by now. */
-export interface EnteredClient {
+/** An administrator has entered this service as this client of an authorization server by now. */
+interface EnteredClient {
   clientId: string | null
   /** Sealed. */
   clientSecret: string | null
