@@ -2,6 +2,7 @@ import { defineCommand, type SubCommandsDef } from 'citty'
 import type { CommandContext } from './command-context.ts'
 import { announcementCommand } from './commands/announcement.ts'
 import { appCommand } from './commands/apps.ts'
+import { assistantsCommand } from './commands/assistants.ts'
 import { auditCommand } from './commands/audit.ts'
 import { updateAvatarCommand } from './commands/avatar.ts'
 import { backupCommand, restoredCommand } from './commands/backup.ts'
@@ -67,6 +68,7 @@ export const svc: Program = {
     prices: pricesCommand(context),
     usage: usageCommand(context),
     limits: limitsCommand(context),
+    assistants: assistantsCommand(context),
     files: filesCommand(context),
     audit: auditCommand(context),
     realtime: realtimeCommand(context),

@@ -49,23 +49,23 @@ export async function applyAssistants(ctx: Context, { assistants }: AssistantsFi
   return runInTransaction(ctx, undefined, async (em) => {
     const applied: AppliedAssistant[] = []
     // In the order of their handles, so that two commands cannot wait for each other.
-    const entries = [...assistants.entries()].toSorted(([, a], [, b]) => (a.handle < b.handle ? -1 : 1))
-    for (const [at, entry] of entries)
-      applied.push(await applyEntry(ctx, em, entry).catch((error: unknown) => throwAt(error, at)))
+    const entries = assistants.toSorted((a, b) => (a.handle < b.handle ? -1 : 1))
+    for (const entry of entries)
+      applied.push(await applyEntry(ctx, em, entry).catch((error: unknown) => throwOf(error, entry.handle)))
     const changed = applied.filter(({ outcome }) => outcome !== 'unchanged')
     ctx.auditedCall?.recordChange({ assistants: changed.map(({ handle, version }) => `${handle}@${version}`) })
     return applied
   })
 }
 
-/** Rethrows a problem with the place of its entry in the file. */
-function throwAt(error: unknown, at: number): never {
+/** Rethrows invalid members of an entry as sentences that name it. */
+function throwOf(error: unknown, handle: string): never {
   if (!(error instanceof Problem) || error.issues.length === 0) throw error
-  const issues = error.issues.map((issue): Issue => {
-    const path = issue.path[0] === 'content' ? issue.path.slice(1) : issue.path
-    return { ...issue, path: ['assistants', at, ...path] }
+  const sentences = error.issues.map(({ path, message }: Issue) => {
+    const member = path.filter((step) => step !== 'content').join('.')
+    return `The assistant '${handle}': ${member} ${message}.`
   })
-  throw new Problem(error.problem, { issues, cause: error })
+  throw new Problem(error.problem, { detail: sentences.join('\n'), cause: error })
 }
 
 async function applyEntry(ctx: Context, em: EntityManager, entry: AssistantEntry): Promise<AppliedAssistant> {

@@ -1,0 +1,88 @@
+import { defineCommand } from 'citty'
+import { z } from 'zod'
+import { assistantsFile } from '../../routers/assistants/content.ts'
+import type { Api } from '../../routers/index.ts'
+import { readConfigFile } from '../../server/config/config-file.ts'
+import { readEnv } from '../../server/config/env.ts'
+import { type CommandContext, json } from '../command-context.ts'
+import { parseFlag, typedNumber } from '../flag-values.ts'
+import { formatTable } from '../output.ts'
+
+export const assistantsCommand = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Manage assistants: models with instructions of their own, which people share.' },
+    subCommands: {
+      apply: applyCommand(context),
+      list: listCommand(context),
+      publish: publishCommand(context),
+    },
+  })
+
+const applyCommand = (context: CommandContext) =>
+  defineCommand({
+    meta: {
+      description:
+        'Create the assistants of a file, or change them to what it says. Equal content makes no version; others stay as they are.',
+    },
+    args: {
+      file: { type: 'positional', description: 'The file, YAML or JSON.', required: true },
+      json,
+    },
+    async run({ args: { file } }) {
+      const config = await readConfigFile(file, assistantsFile, readEnv(context.env).variables)
+      const record = await context.open(({ host }) => host.assistants.applyFile(config))
+      context.print({
+        record,
+        text: formatTable(record, 'The file has no assistants.', { width: context.width, cuttable: ['handle'] }),
+      })
+    },
+  })
+
+type Assistant = Awaited<ReturnType<Api['assistants']['overview']>>['assistants'][number]
+
+/** The most rows that the service returns at once. */
+const MAX_ROWS = 200
+
+async function readAll(host: Api): Promise<Assistant[]> {
+  const all: Assistant[] = []
+  for (;;) {
+    const { assistants, total } = await host.assistants.overview({ limit: MAX_ROWS, offset: all.length })
+    all.push(...assistants)
+    if (assistants.length === 0 || all.length >= total) return all
+  }
+}
+
+const listCommand = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'List all assistants, without their texts.' },
+    args: { json },
+    async run() {
+      const record = await context.open(({ host }) => readAll(host))
+      const rows = record.map(({ handle, name, owner, audience, groups, published, latest, model }) => ({
+        handle,
+        name,
+        owner,
+        for: audience === 'groups' ? groups : audience,
+        published,
+        latest,
+        model,
+      }))
+      const none = 'There are no assistants.'
+      context.print({ record, text: formatTable(rows, none, { width: context.width, cuttable: ['name', 'for'] }) })
+    },
+  })
+
+const publishCommand = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Have a version of an assistant answer from now on, a newer or an earlier one.' },
+    args: {
+      handle: { type: 'positional', description: 'The handle of the assistant.', required: true },
+      version: { type: 'string', description: 'The number of the version.', required: true },
+      json,
+    },
+    async run({ args }) {
+      const version = parseFlag(typedNumber.pipe(z.int('must be a whole number').min(1)), args.version, '--version')
+      const record = await context.open(({ host }) => host.assistants.publishAny({ handle: args.handle, version }))
+      context.print({ record, text: `Version ${version} of ${record.handle} answers from now on.` })
+    },
+  })
