@@ -204,6 +204,31 @@ describeWith('chromium')('a long chat', () => {
     await summary.waitFor()
   })
 
+  test('counts what is not loaded, and says so until it has read that', async () => {
+    await using chat = await open('dora')
+    const { page } = chat
+    await chat.ask('chess '.repeat(33).trim())
+    await page.getByText('Aye.').waitFor()
+    await svc.rows(
+      `with latest as (update conversations set last_seq = 62 where id = (select max(id) from conversations) returning id)
+        insert into conversation_messages (conversation_id, seq, role, content, is_complete, bytes, created_at, updated_at)
+        select m.conversation_id, 2 + n, role, content, true, bytes, now(), now()
+          from conversation_messages m join latest on latest.id = m.conversation_id, generate_series(1, 60) n
+          where role = 'user'`,
+    )
+    const held = Promise.withResolvers<void>()
+    await page.route('**/trpc/*conversations.messages*', async (route) => {
+      if (route.request().url().includes('before')) await held.promise
+      await route.continue()
+    })
+    await page.reload()
+    await page.getByText(/This chat takes at least 6\d% of what Small can read/).waitFor()
+    expect(await chat.messages().count()).toBe(50)
+    held.resolve()
+    await page.getByText(/This chat takes 7\d% of what Small can read/).waitFor()
+    expect(await chat.messages().count()).toBe(50)
+  })
+
   test('that a provider refuses is summarised, and the question is answered then', async () => {
     await using chat = await open('ben')
     const { page, ask, readLast, summary, summariseButton, press } = chat
@@ -222,7 +247,14 @@ describeWith('chromium')('a long chat', () => {
     await page.getByText('is being summarised').waitFor()
     expect(await page.getByRole('button', { name: 'Try again' }).isDisabled()).toBe(true)
     const field = page.getByRole('textbox', { name: 'Message' })
-    expect(await field.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true)
+    const isFocused = () => field.evaluate((element) => element === element.ownerDocument.activeElement)
+    expect(await isFocused()).toBe(true)
+    await page.getByRole('button', { name: 'Stop summarising' }).press('Enter')
+    await page.getByText('is being summarised').waitFor({ state: 'detached' })
+    expect(await isFocused()).toBe(true)
+    expect(await summary.count()).toBe(0)
+    await summariseButton.press('Enter')
+    await page.getByText('is being summarised').waitFor()
     written.resolve()
     await summary.waitFor()
     await chat.answered()

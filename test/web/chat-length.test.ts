@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { findPathTo } from '../../facades/web/app/chat/branches.ts'
-import { measureContext } from '../../facades/web/app/chat/context-size.ts'
+import { isMeasurable, measureContext } from '../../facades/web/app/chat/context-size.ts'
 import { readSvcExport } from '../../facades/web/app/chat/import/svc-export.ts'
 import type { OpenedMessage } from '../../facades/web/app/chat/message-content.ts'
 import { findOverflow } from '../../facades/web/app/chat/overflow.ts'
@@ -44,6 +44,9 @@ const summary = (number: number, firstSent: number, change: Change = {}): Opened
   }),
   role: 'assistant',
 })
+
+const undoneSummary = (number: number, firstSent: number) =>
+  summary(number, firstSent, { answer: { text: 'S', summary: { firstSent, replaced: 1, isUndone: true } } })
 
 const numbers = (messages: readonly OpenedMessage[]) => messages.map(({ number }) => number)
 const texts = { summaryRequest: 'Summarise.', writeFileName: (name: string) => `[${name}]` }
@@ -227,18 +230,21 @@ describe('the gauge', () => {
       3500,
     ],
     ['a new summary by estimate', [message(1), message(2), message(3), counted(4), summary(5, 3)], 253.5],
-    [
-      'what was sent with an undone summary by estimate',
-      [
-        message(1),
-        counted(2),
-        summary(3, 1, { answer: { text: 'S', summary: { firstSent: 1, replaced: 1, isUndone: true } } }),
-      ],
-      250,
-    ],
+    ['what was sent with an undone summary by estimate', [message(1), counted(2), undoneSummary(3, 1)], 250],
   ] as const)('counts %s', ([, path, tokens]) => {
     expect(measureContext(path, 4000, 50)).toBe(tokens)
   })
+})
+
+test.for([
+  ['the whole chat', buildPath(4), true],
+  ['its end', buildPath(60).slice(10), false],
+  ['an undone summary at its end', [...buildPath(60).slice(10), undoneSummary(61, 1)], false],
+  ['a summary at its end', [...buildPath(60).slice(10), summary(61, 50)], true],
+  ['a summary of less at its end', [...buildPath(60).slice(10), summary(61, 5)], false],
+  ['all that is ever sent', buildPath(250).slice(10), true],
+] as const)('the gauge knows whether it misses messages with %s', ([, path, expected]) => {
+  expect(isMeasurable(path)).toBe(expected)
 })
 
 describe('a summariser', () => {

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { Page } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import { beforeEach, expect, test } from 'vitest'
 import {
   answers,
@@ -141,12 +141,13 @@ describeWith('chromium')('a question that waits for the end of an answer', () =>
     await queue('Does it come twice?')
     const sending = '**/trpc/conversations.sendMessage**'
     // The request after the one that stores the answer is the question.
-    await page.route(sending, async (route) => {
+    const loseQuestion = async (route: Route) => {
       const isQuestion = !route.request().postData()?.includes('assistant')
       if (!isQuestion) return route.continue()
       await route.fetch()
       await route.abort()
-    })
+    }
+    await page.route(sending, loseQuestion)
     await answer.end()
     await waiting(page).getByRole('alert').waitFor()
     expect(await countQuestions(page)).toBe(2)
@@ -157,6 +158,26 @@ describeWith('chromium')('a question that waits for the end of an answer', () =>
     await article('At once.').waitFor()
     await waiting(page).waitFor({ state: 'detached' })
     expect(await countQuestions(page)).toBe(2)
+    await chat.answered()
+
+    const later = answerLater()
+    await chat.sendQuestion('And what of files?')
+    await article('Slowly.').nth(1).waitFor()
+    const file = { name: 'only.txt', mimeType: 'text/plain', buffer: Buffer.from('Only this.') }
+    await page.locator('input[type=file]').setInputFiles(file)
+    await page.getByText('Ready').waitFor()
+    await page.getByRole('button', { name: 'Send after this answer' }).click()
+    await waiting(page).getByText('only.txt').waitFor()
+    await page.route(sending, loseQuestion)
+    await later.end()
+    await waiting(page).getByRole('alert').waitFor()
+    await page.unroute(sending)
+    await page.reload()
+    await waiting(page).getByRole('button', { name: 'Send now' }).click()
+    await article('At once.').nth(1).waitFor()
+    await waiting(page).waitFor({ state: 'detached' })
+    expect(await countQuestions(page)).toBe(4)
+    expect(JSON.stringify(upstream.requests.at(-1)?.body.messages)).toContain('Only this.')
   })
 
   test('goes on waiting after a failure, and is sent once although two tabs send it', async () => {

@@ -9,7 +9,7 @@ import { type ChatOptions, readOptions } from './chat-options.ts'
 import { refreshConversations } from './conversations.ts'
 import { type OpenedMessage, readNumber } from './message-content.ts'
 import { putMessageInCache, readSentHistory } from './messages.ts'
-import { queuedQuestions } from './queued-questions.ts'
+import { type QueuedContent, queuedQuestions } from './queued-questions.ts'
 import { toRequestMessages } from './request-messages.ts'
 import { readSystemPrompt } from './system-prompt.ts'
 import { getCalls, isKeeping, isTemporary } from './temporary-chats.ts'
@@ -88,7 +88,7 @@ async function sendQueuedAfter({ slug, key }: ChatContext, { outcome, number }: 
 export const sendQueued = async ({ slug, key }: Pick<ChatContext, 'slug' | 'key'>, parent: number): Promise<void> =>
   queuedQuestions.take(slug, async (question) => {
     const chat = { slug, key, modelId: question.modelId }
-    const sent = question.sealed === undefined ? undefined : await findSent(slug, question.sealed)
+    const sent = question.sealed === undefined ? undefined : await findSent(slug, question)
     if (sent) {
       const { number } = await putMessageInCache(key, slug, sent.message)
       if (!sent.isAnswered) requestAnswer(chat, number)
@@ -105,10 +105,15 @@ export const sendQueued = async ({ slug, key }: Pick<ChatContext, 'slug' | 'key'
 /** The newest messages among which one is searched whose response was lost. */
 const SEARCHED = 20
 
-/** Finds a question that was stored although its response was lost; its content is like no other. */
-async function findSent(slug: string, sealed: string) {
+/**
+ * Finds a question that was stored although its response was lost. Its content is like no other, and without a text its
+ * files are in no other message.
+ */
+async function findSent(slug: string, { text, sealed, files }: QueuedContent) {
   const { data } = await getCalls(slug).messages.query({ slug, page: { size: SEARCHED } })
-  const message = data.find(({ content }) => content === sealed)
+  const message = data.find(({ content, attachments }) =>
+    text === '' ? attachments.some(({ id }) => id === files[0]?.id) : content === sealed,
+  )
   return message && { message, isAnswered: data.some(({ parent }) => parent === readNumber(message.number)) }
 }
 

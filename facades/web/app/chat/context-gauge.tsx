@@ -6,7 +6,8 @@ import { t } from '../shared/text/labels.ts'
 import { Button } from '../shared/ui/button.tsx'
 import { Notice } from '../shared/ui/notice.tsx'
 import { type useChat, useChatActions } from './chat-state.ts'
-import { FULL_SHARE, measureContext, SHOWN_SHARE } from './context-size.ts'
+import { FULL_SHARE, isMeasurable, measureContext, SHOWN_SHARE } from './context-size.ts'
+import { useSentPath } from './messages.ts'
 import { splitPath } from './sent-history.ts'
 import { planSummary } from './summary-plan.ts'
 import { summaryRuns, useSummaryRun } from './summary-runs.ts'
@@ -47,22 +48,24 @@ export function ContextGauge({ slug, chat }: ContextGaugeProps) {
           {t('app.summary.stored')}
         </p>
       )}
-      {run?.phase !== 'running' && <FullnessMeter chat={chat} />}
+      {run?.phase !== 'running' && <FullnessMeter slug={slug} chat={chat} />}
     </>
   )
 }
 
 /** The meter, unless the failure of the last answer says more. */
-function FullnessMeter({ chat: { steps, turn, model, preparation } }: Pick<ContextGaugeProps, 'chat'>) {
+function FullnessMeter({ slug, chat: { steps, turn, model, preparation } }: ContextGaugeProps) {
   const { summarise } = useChatActions()
   const maxTokens = model?.limits?.maxInputTokens ?? undefined
   const { instructions = '' } = preparation
-  const path = useMemo(() => steps.map(({ message }) => message), [steps])
+  const loaded = useMemo(() => steps.map(({ message }) => message), [steps])
+  const isNeeded = useMemo(() => maxTokens !== undefined && !isMeasurable(loaded), [loaded, maxTokens])
+  const { path, isRead } = useSentPath(slug, loaded, isNeeded)
   const share = useMemo(
     () => (maxTokens ? measureContext(path, maxTokens, estimateTokens(instructions)) / maxTokens : 0),
     [path, maxTokens, instructions],
   )
-  const end = path.at(-1)?.number
+  const end = loaded.at(-1)?.number
   if (!model || end === undefined || share < SHOWN_SHARE || isSentTooLong(turn?.error)) return null
   const isFull = share >= FULL_SHARE
   const canSummarise = isFull && planSummary(splitPath(path), maxTokens) !== undefined
@@ -79,7 +82,11 @@ function FullnessMeter({ chat: { steps, turn, model, preparation } }: Pick<Conte
         value={Math.min(1, share)}
       />
       <span>
-        {t('app.context.share', { share: formatShare(Math.min(1, share)), model: model.label })} {isFull && fullText}
+        {t(isRead ? 'app.context.share' : 'app.context.leastShare', {
+          share: formatShare(Math.min(1, share)),
+          model: model.label,
+        })}{' '}
+        {isFull && fullText}
       </span>
       {canSummarise && (
         <Button disabled={turn !== undefined && turn.phase !== 'failed'} onClick={thenFocus(() => void summarise(end))}>

@@ -1,4 +1,4 @@
-import { findFirstWithFiles, type PathMessage, selectSent } from './sent-history.ts'
+import { findFirstWithFiles, hasWholeHistory, isWhole, type PathMessage, selectSent } from './sent-history.ts'
 import { estimateTextTokens, sumTokens } from './token-estimate.ts'
 
 /** The shares of a model's input from which a chat shows how full it is, and offers a summary. */
@@ -16,7 +16,7 @@ export function measureContext(
 ): number {
   const history = selectSent(path)
   const { summary, messages } = history
-  const counted = path.some(({ answer }) => answer.summary?.isUndone) ? undefined : findCounted(history)
+  const counted = findCounted(path)
   if (counted) {
     const { contextTokens, inputTokens = 0, outputTokens = 0 } = counted.answer.usage ?? {}
     const added = messages.filter(({ number }) => number > counted.number)
@@ -26,8 +26,16 @@ export function measureContext(
   return instructionTokens + summaryTokens + sumTokens(messages, findFirstWithFiles(history, maxTokens))
 }
 
-const findCounted = ({ summary, messages }: ReturnType<typeof selectSent>): PathMessage | undefined =>
-  messages.findLast(
+/** Returns false if messages before those that are loaded count as well. */
+export const isMeasurable = (path: readonly PathMessage[]): boolean =>
+  isWhole(path) || hasWholeHistory(path) || findCounted(path) !== undefined
+
+/** Returns the last answer whose model counted what the next question is sent with. */
+function findCounted(path: readonly PathMessage[]): PathMessage | undefined {
+  if (path.some(({ answer }) => answer.summary?.isUndone)) return undefined
+  const { summary, messages } = selectSent(path)
+  return messages.findLast(
     ({ role, number, answer }) =>
       role === 'assistant' && number > (summary?.number ?? 0) && answer.usage && answer.tools.length === 0,
   )
+}

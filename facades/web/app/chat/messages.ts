@@ -1,11 +1,13 @@
-import { type InfiniteData, infiniteQueryOptions, useInfiniteQuery } from '@tanstack/react-query'
+import { type InfiniteData, infiniteQueryOptions, useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useMemo } from 'react'
 import { queryClient } from '../shared/api/client.ts'
 import type { StoredMessage } from '../shared/api/types.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { OwnChanges } from '../shared/own-changes.ts'
+import { useSession } from '../shared/session.tsx'
 import { findPathTo } from './branches.ts'
 import { type OpenedMessage, openMessage, writeNumber } from './message-content.ts'
-import { findSummary, type History, hasWholeHistory, selectSent } from './sent-history.ts'
+import { findSummary, type History, hasWholeHistory, isWhole, selectSent } from './sent-history.ts'
 import { getCalls } from './temporary-chats.ts'
 
 interface Page {
@@ -89,8 +91,6 @@ export async function readPathTo(
   }
 }
 
-const isWhole = ([first]: readonly OpenedMessage[]): boolean => first?.parent === 0
-
 const getSummariesKey = (slug: string) => ['earlier-summary', slug]
 
 /** Reads what is sent to a model of the path up to a message. */
@@ -104,6 +104,30 @@ export async function readSentHistory(
   const [first] = path
   const isFound = findSummary(path) !== undefined || isWhole(path) || !first
   return selectSent(path, isFound ? undefined : await readEarlierSummary(key, slug, first.number))
+}
+
+/**
+ * Returns a path with the messages and the summary before it that are sent as well, which are read if that is needed.
+ * `isRead` is false until then, or if they can't be read.
+ */
+export function useSentPath(
+  slug: string,
+  path: readonly OpenedMessage[],
+  isNeeded: boolean,
+): { path: readonly OpenedMessage[]; isRead: boolean } {
+  const { conversationKey: key } = useSession()
+  const first = path[0]?.number ?? 0
+  const { data } = useQuery({
+    queryKey: [...getSummariesKey(slug), 'path', first],
+    enabled: isNeeded,
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: ({ signal }) => readSentHistory(key, slug, first, signal),
+  })
+  return useMemo(() => {
+    if (!isNeeded || !data) return { path, isRead: !isNeeded }
+    const { summary, messages } = data
+    return { path: [...(summary ? [summary] : []), ...messages, ...path.slice(1)], isRead: true }
+  }, [path, isNeeded, data])
 }
 
 /** Reads the summary before a message, which no question looks for again; null if there is none. */

@@ -2,7 +2,7 @@ import { MAX_HISTORY, selectHistory } from './history.ts'
 import type { OpenedMessage } from './message-content.ts'
 import { type CountedMessage, estimateTextTokens, sumTokens } from './token-estimate.ts'
 
-export type PathMessage = CountedMessage & Pick<OpenedMessage, 'isUnreadable'>
+export type PathMessage = CountedMessage & Pick<OpenedMessage, 'isUnreadable' | 'parent'>
 
 export const isSummary = ({ answer }: Pick<PathMessage, 'answer'>): boolean => answer.summary !== undefined
 
@@ -31,6 +31,9 @@ export function selectSent<M extends PathMessage>(path: readonly M[], earlier?: 
   const { summary, messages } = splitPath(path, earlier)
   return { summary, messages: selectHistory(messages) }
 }
+
+/** Returns true if a path begins with the first message of its chat. */
+export const isWhole = ([first]: readonly Pick<OpenedMessage, 'parent'>[]): boolean => first?.parent === 0
 
 /** Returns true if all that `selectSent` can send is loaded, but for a summary that stands before the path. */
 export function hasWholeHistory(path: readonly PathMessage[]): boolean {
