@@ -1,0 +1,133 @@
+import { buildTool, startToolServer, type ToolServerRequest } from './tool-server.ts'
+
+const text = (text: string) => ({ type: 'text', text })
+const image = {
+  type: 'image',
+  data: 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  mimeType: 'image/png',
+}
+const audio = {
+  type: 'audio',
+  data: 'UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=',
+  mimeType: 'audio/wav',
+}
+const resource = (uri: string, text: string) => ({ type: 'resource', resource: { uri, mimeType: 'text/plain', text } })
+
+/** What its tools answer, by their names without the prefix `test_`. */
+const results: Record<string, object> = {
+  simple_text: { content: [text('This is a simple text response for testing.')] },
+  image_content: { content: [image] },
+  audio_content: { content: [audio] },
+  embedded_resource: { content: [resource('test://embedded-resource', 'This is an embedded resource content.')] },
+  multiple_content_types: {
+    content: [
+      text('Multiple content types test:'),
+      image,
+      resource('test://mixed-content-resource', '{"test":"data"}'),
+    ],
+  },
+  error_handling: { content: [text('This tool intentionally returns an error for testing')], isError: true },
+  tool_with_progress: { content: [text('done')] },
+  tool_with_logging: { content: [text('done')] },
+  logging_tool: { content: [text('done')] },
+  streaming_elicitation: { content: [text('done')] },
+}
+
+/** Its tools that want something of the person or their program before they answer, which a gateway does not pass on. */
+const asking = [
+  'sampling',
+  'elicitation',
+  'elicitation_sep1034_defaults',
+  'elicitation_sep1330_enums',
+  'input_required_result_elicitation',
+  'input_required_result_sampling',
+  'input_required_result_list_roots',
+  'input_required_result_request_state',
+  'input_required_result_multiple_inputs',
+  'input_required_result_multi_round',
+  'input_required_result_tampered_state',
+  'input_required_result_capabilities',
+]
+const elicitation = {
+  method: 'elicitation/create',
+  params: {
+    message: 'What is your name?',
+    requestedSchema: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
+  },
+}
+const question = { resultType: 'input_required', inputRequests: { user_name: elicitation }, requestState: 'state' }
+
+/** The schema of a tool of which every keyword must reach the client. */
+const richSchema = {
+  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  type: 'object',
+  $defs: {
+    address: {
+      $anchor: 'addressDef',
+      type: 'object',
+      properties: { street: { type: 'string' }, city: { type: 'string' } },
+    },
+  },
+  properties: {
+    name: { type: 'string' },
+    address: { $ref: '#/$defs/address' },
+    contactMethod: { type: 'string', enum: ['phone', 'email'] },
+    phone: { type: 'string' },
+    email: { type: 'string' },
+  },
+  allOf: [{ anyOf: [{ required: ['phone'] }, { required: ['email'] }] }],
+  if: { properties: { contactMethod: { const: 'phone' } }, required: ['contactMethod'] },
+  // biome-ignore lint/suspicious/noThenProperty: it is a keyword of schemas.
+  then: { required: ['phone'] },
+  else: { required: ['email'] },
+  additionalProperties: false,
+}
+
+/** Starts the tool servers that the conformance suite wants. Their labels and names make up the names that it calls. */
+export async function startConformanceServers() {
+  await using startup = new AsyncDisposableStack()
+  const inputSchema = { type: 'object', properties: {} }
+  const names = [...Object.keys(results), ...asking]
+  const server = startup.use(await startToolServer(names.map((name) => buildTool(name, { inputSchema }))))
+  server.behave = (call) => {
+    if (call.rpc.method !== 'tools/call') return false
+    answerCall(call)
+    return true
+  }
+  const json = startup.use(await startToolServer([buildTool('schema_2020_12_tool', { inputSchema: richSchema })]))
+  const servers = [
+    { label: 'test', url: server.url },
+    { label: 'json', url: json.url },
+  ]
+  const resources = startup.move()
+  return { servers, [Symbol.asyncDispose]: () => resources.disposeAsync() }
+}
+
+/** Answers a call, and sends before it what the tool reports or asks meanwhile. */
+function answerCall({ rpc, response, reply }: ToolServerRequest): void {
+  const { name = '', _meta: { progressToken } = {} } = rpc.params as {
+    name?: string
+    _meta?: { progressToken?: unknown }
+  }
+  const result = results[name] ?? question
+  const messages = listMessages(name, progressToken)
+  if (messages.length === 0) {
+    reply(result)
+    return
+  }
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  for (const message of [...messages, { id: rpc.id, result: { resultType: 'complete', ...result } }])
+    response.write(`data: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`)
+  response.end()
+}
+
+function listMessages(name: string, progressToken: unknown): object[] {
+  const log = { method: 'notifications/message', params: { level: 'info', data: 'searching' } }
+  if (name === 'logging_tool' || name === 'tool_with_logging') return [log]
+  if (name === 'streaming_elicitation') return [{ id: 'question', ...elicitation }]
+  if (name !== 'tool_with_progress' || progressToken === undefined) return []
+  return [0, 50, 100].map((progress) => ({
+    method: 'notifications/progress',
+    params: { progressToken, progress, total: 100 },
+  }))
+}
