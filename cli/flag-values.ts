@@ -18,8 +18,16 @@ export const parseOptionalFlag = <Name extends string, S extends z.ZodType>(
   flag: string,
 ) => (value === undefined ? {} : { [name]: parseFlag(schema, value, flag) }) as { [key in Name]?: z.output<S> }
 
+export const requiredText = z.string().trim().min(1, 'must not be empty')
+
 /** A number as somebody types it. Blank text, such as an unset shell variable, is refused. */
-export const typedNumber = z.string().trim().min(1, 'must not be empty').pipe(z.coerce.number('must be a number'))
+export const typedNumber = requiredText.pipe(z.coerce.number('must be a number'))
+
+/** The parts between commas. Blank ones stay, so that the schema of a part refuses them. */
+export const commaList = z.string().transform((text) => text.split(',').map((part) => part.trim()))
+
+/** The names of groups between commas; a blank text names none. */
+export const groupList = commaList.transform((groups) => groups.filter(Boolean))
 
 const CENTURY = 100 * 365 * DAY_MS
 

@@ -4,7 +4,7 @@ import { announcementTypes } from '../../entities/system/announcement.ts'
 import { moment } from '../../routers/ports/days.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
-import { parseOptionalFlag } from '../flag-values.ts'
+import { commaList, parseOptionalFlag } from '../flag-values.ts'
 import { LIST } from '../flags.ts'
 import { formatTable } from '../output.ts'
 import type { Prompts } from '../prompts.ts'
@@ -97,7 +97,7 @@ async function readPublication(args: ParsedArgs<typeof publishArgs>, prompts: Pr
     ...values.start,
     ...values.expire,
     force,
-    ...(args.users !== undefined && { users: args.users.split(',').map((name) => name.trim()) }),
+    ...(args.users !== undefined && { users: commaList.parse(args.users) }),
     anchor,
   }
 }

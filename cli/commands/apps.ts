@@ -5,7 +5,7 @@ import { readExtApps } from '../../server/config/config-file.ts'
 import { readEnv } from '../../server/config/env.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
-import { lifetime, parseOptionalFlag, typedNumber } from '../flag-values.ts'
+import { commaList, lifetime, parseOptionalFlag, requiredText, typedNumber } from '../flag-values.ts'
 import { formatProperties, formatTable } from '../output.ts'
 import type { Prompts } from '../prompts.ts'
 
@@ -53,13 +53,9 @@ const showAppCommand = (context: CommandContext) =>
     },
   })
 
-const commaList = z.string().transform((text) => text.split(',').map((part) => part.trim()))
-
 const abilities = commaList.pipe(z.array(z.enum(appAbilities)))
 
 const days = typedNumber.pipe(z.int('must be a whole number').min(1).max(365))
-
-const requiredText = z.string().trim().min(1, 'must not be empty')
 
 export const createAppCommand = (context: CommandContext) =>
   defineCommand({

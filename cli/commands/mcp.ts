@@ -2,6 +2,7 @@ import { defineCommand } from 'citty'
 import type { ToolDefinition } from '../../entities/catalogue/ai-tool.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { CancelledError, UsageError } from '../errors.ts'
+import { groupList } from '../flag-values.ts'
 import { formatTable } from '../output.ts'
 
 interface DescribedTool {
@@ -190,7 +191,7 @@ const serverAccessCommand = (context: CommandContext) =>
       json,
     },
     async run({ args: { name, groups, programs } }) {
-      const change = { ...(groups !== undefined && { groups: splitGroups(groups) }), ...readPrograms(programs) }
+      const change = { ...(groups !== undefined && { groups: groupList.parse(groups) }), ...readPrograms(programs) }
       const servers = await context.open(({ host }) => host.mcp.servers())
       const [server, other] = servers.filter(({ label }) => label === name)
       if (!server) throw new UsageError(`There is no server ${name}.`)
@@ -212,7 +213,7 @@ const toolGroupsCommand = (context: CommandContext) =>
       json,
     },
     async run({ args: { name, groups: list } }) {
-      const groups = splitGroups(list)
+      const groups = groupList.parse(list)
       const tools = await context.open(({ host }) => host.mcp.tools())
       const tool = tools.find((one) => one.name === name)
       if (!tool) throw new UsageError(`There is no tool ${name}.`)
@@ -220,8 +221,6 @@ const toolGroupsCommand = (context: CommandContext) =>
       context.print({ record: { tool: name, groups }, text: `${describeGroups(groups)} may call ${name}.` })
     },
   })
-
-const splitGroups = (list: string) => list.split(',').filter((group) => group.trim() !== '')
 
 const describeGroups = (groups: readonly string[]) =>
   groups.length > 0 ? `People in ${groups.join(', ')}` : 'Everybody'

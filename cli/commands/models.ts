@@ -1,6 +1,7 @@
 import { defineCommand } from 'citty'
 import type { CoreService } from '../../server/service.ts'
 import { type CommandContext, json } from '../command-context.ts'
+import { groupList } from '../flag-values.ts'
 import { formatTable, wrapText } from '../output.ts'
 
 export const modelsCommand = (context: CommandContext) =>
@@ -89,7 +90,7 @@ const setGroupsCommand = (context: CommandContext) =>
       json,
     },
     async run({ args: { name, provider, groups: list } }) {
-      const groups = list.split(',').filter((group) => group.trim() !== '')
+      const groups = groupList.parse(list)
       const of = provider ? { provider: name } : { model: name }
       const record = await context.open(({ host }) => host.models.setGroups({ ...of, groups }))
       const who = record.groups.length > 0 ? `People in ${record.groups.join(', ')}` : 'Everybody'

@@ -2,7 +2,7 @@ import { defineCommand } from 'citty'
 import { z } from 'zod'
 import type { Api } from '../../routers/index.ts'
 import { type CommandContext, json } from '../command-context.ts'
-import { typedNumber } from '../flag-values.ts'
+import { commaList, requiredText, typedNumber } from '../flag-values.ts'
 import { formatProperties, formatTable } from '../output.ts'
 import { chooseUser, userFlags } from '../user-flags.ts'
 
@@ -106,10 +106,6 @@ const endGrantCommand = (context: CommandContext) =>
     },
   })
 
-const addressList = z.string().transform((text) => text.split(',').map((part) => part.trim()))
-
-const requiredText = z.string().trim().min(1, 'must not be empty')
-
 const registerCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Register a program that people can then sign in, and show its id and secret once.' },
@@ -131,7 +127,7 @@ const registerCommand = (context: CommandContext) =>
             flag: '--redirect',
             value: args.redirect,
             message: 'Addresses to return to, separated by commas',
-            schema: requiredText.pipe(addressList),
+            schema: requiredText.pipe(commaList),
           }),
       })
       const input = { name, redirectUris, hasSecret: args.secret ?? false }

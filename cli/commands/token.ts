@@ -7,7 +7,7 @@ import { tokenId, tokenName } from '../../routers/identity/tokens.ts'
 import type { Api } from '../../routers/index.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
-import { lifetime, parseOptionalFlag } from '../flag-values.ts'
+import { commaList, lifetime, parseOptionalFlag } from '../flag-values.ts'
 import { formatProperties, formatTable } from '../output.ts'
 import { chooseKnownUser, chooseUser, type UserFlags, userFlags } from '../user-flags.ts'
 
@@ -55,16 +55,13 @@ export const tokenCommand = (context: CommandContext) =>
     },
   })
 
-const list = z
-  .string()
-  .transform((text) => text.split(',').map((part) => part.trim()))
-  .pipe(z.array(z.enum(abilities)))
+const abilityList = commaList.pipe(z.array(z.enum(abilities)))
 
 async function create(context: CommandContext, flags: TokenFlags): Promise<void> {
   const { prompts } = context
   const input = await prompts.readAll({
     stray: () => rejectFlags(flags, ['token-id', 'yes'], 'goes with --revoke'),
-    abilities: () => parseOptionalFlag('abilities', list, flags.abilities, '--abilities'),
+    abilities: () => parseOptionalFlag('abilities', abilityList, flags.abilities, '--abilities'),
     expiry: () => parseOptionalFlag('expiresAt', lifetime, flags.expires, '--expires'),
     user: () => chooseKnownUser(context, flags, flags.name === undefined ? ['--name'] : []),
     name: () =>

@@ -8,7 +8,7 @@ import { readEnv } from '../../server/config/env.ts'
 import { usesLocalAccounts } from '../../server/config/settings/login.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { UsageError } from '../errors.ts'
-import { parseOptionalFlag, typedNumber } from '../flag-values.ts'
+import { groupList, parseOptionalFlag, typedNumber } from '../flag-values.ts'
 import { formatProperties, formatTable } from '../output.ts'
 import { askNewUser, chooseKnownUser, chooseUser, newUserFlags, userFlags } from '../user-flags.ts'
 
@@ -155,7 +155,7 @@ export const setGroupsCommand = (context: CommandContext) =>
     },
     async run({ args }) {
       const user = await chooseKnownUser(context, args, [])
-      const groups = args.groups.split(',').filter((group) => group.trim() !== '')
+      const groups = groupList.parse(args.groups)
       const record = await context.open(({ host }) => host.admin.setGroups({ user, groups }))
       context.print({ record, text: `User ${record.username} is in ${record.groups.join(', ') || 'no group'}.` })
     },
