@@ -3,7 +3,7 @@ import { User } from '../identity/user.ts'
 import { moment } from '../sql/columns.ts'
 
 /** Groupings of a bill. */
-export const billGroupings = ['user', 'group', 'app', 'model', 'provider'] as const
+export const billGroupings = ['user', 'group', 'app', 'assistant', 'model', 'provider'] as const
 export type BillGrouping = (typeof billGroupings)[number]
 
 /** A month whose bill was frozen when it was closed. */
@@ -32,8 +32,8 @@ export const UsageBill = defineEntity({
     closing: () => p.manyToOne(UsageClosing).deleteRule('cascade').ref(),
     grouping: p.enum(billGroupings),
     /**
-     * The person for a bill by people, who may be erased; otherwise the name of the group, app, model or provider, or
-     * null.
+     * The person for a bill by people, who may be erased; otherwise the name of the group, app, assistant, model or
+     * provider, or null.
      */
     user: () => p.manyToOne(User).deleteRule('set null').nullable().index().ref(),
     name: p.string().length(200).nullable(),

@@ -80,7 +80,7 @@ export const commitUsage = statement<{ reached: ReachedLimit[] | null; missing: 
       where not g.expired_only or h.lease_until < now() order by g.id for update of h
    ), ended as (
      delete from usage_holds h using mine m where ${lookUp('h.id', 'm.id')}
-     returning h.user_id, h.token_id, h.room_id, h.app_id, h.context, h.provider, h.model, h.request_id, h.price_id, h.counters, h.amounts,
+     returning h.user_id, h.token_id, h.room_id, h.app_id, h.context, h.provider, h.model, h.assistant, h.request_id, h.price_id, h.counters, h.amounts,
                h.measures, m.*
    ), tokens as (
      select t.id, t.user_id from ${AccessToken.tableName} t where t.id = any(array(select token_id from ended)) order by t.id for key share
@@ -88,10 +88,10 @@ export const commitUsage = statement<{ reached: ReachedLimit[] | null; missing: 
      select u.id from ${User.tableName} u
       where u.id = any(array(select coalesce(t.user_id, e.user_id) from ended e left join tokens t on t.id = e.token_id)) order by u.id for key share
    ), recorded as (
-     insert into usage_records (id, user_id, token_id, room_id, app_id, context, provider, model, request_id, input_tokens, output_tokens,
+     insert into usage_records (id, user_id, token_id, room_id, app_id, context, provider, model, assistant, request_id, input_tokens, output_tokens,
                                 cached_tokens, cache_write_tokens, reasoning_tokens, web_searches, web_fetches, estimated, cost_micros, currency, price_id,
                                 duration_ms, first_piece_ms, outcome, created_at)
-     select e.id, u.id, t.id, e.room_id, e.app_id, e.context, e.provider, e.model, e.request_id, e.input, e.output, e.cached, e.cache_write,
+     select e.id, u.id, t.id, e.room_id, e.app_id, e.context, e.provider, e.model, e.assistant, e.request_id, e.input, e.output, e.cached, e.cache_write,
             e.reasoning, e.searches, e.fetches, e.estimated, e.cost, e.currency, e.price_id, e.duration, e.first_piece, e.outcome, now()
        from ended e left join people u on u.id = e.user_id left join tokens t on t.id = e.token_id
      returning id

@@ -30,6 +30,8 @@ export const callColumns = {
   context: p.enum(usageContexts),
   provider: p.string().length(120),
   model: p.string().length(200),
+  /** The assistant that was asked, with its version, as in `helper@3`; null for a model that was asked itself. */
+  assistant: p.string().length(80).nullable(),
   requestId: p.string().length(64),
 }
 

@@ -19,13 +19,13 @@ const counts =
 
 /** SQL for single calls and sums of earlier days as one table, between the days at these positions. */
 export const usageBetween = (from: string, to: string, condition = 'true') => `(
-    select (created_at at time zone 'utc')::date as day, user_id, room_id, app_id, provider, model, context, outcome, currency, 1 as requests,
+    select (created_at at time zone 'utc')::date as day, user_id, room_id, app_id, provider, model, assistant, context, outcome, currency, 1 as requests,
            estimated::int as estimated, (cost_micros is null)::int as unpriced, ${counts}, cost_micros
       from usage_records
      where ${condition} and created_at >= ${from}::date::timestamp at time zone 'utc'
        and created_at < (${to}::date + 1)::timestamp at time zone 'utc'
     union all
-    select day, user_id, room_id, app_id, provider, model, context, outcome, currency, requests, estimated, unpriced, ${counts}, cost_micros
+    select day, user_id, room_id, app_id, provider, model, assistant, context, outcome, currency, requests, estimated, unpriced, ${counts}, cost_micros
       from usage_rollups
      where ${condition} and day between ${from}::date and ${to}::date
   )`
@@ -47,6 +47,9 @@ export const sums = [
   'r.currency',
   selectSum('unpriced', 'unpriced'),
 ].join(', ')
+
+/** SQL for the handle of the assistant of rows `r`; null for calls of a model itself. */
+export const assistantHandle = `split_part(r.assistant, '@', 1)`
 
 export const dayText = `to_char(r.day, 'YYYY-MM-DD')`
 
@@ -86,10 +89,10 @@ export const rollUpUsage = unboundedStatement<never>(
   `with gone as (
      delete from usage_records where created_at >= ${selectStart('$1')} and created_at < ${selectStart('($1::date + 1)')} returning *
    )
-   insert into usage_rollups (day, billed, user_id, room_id, app_id, provider, model, context, outcome, currency, requests, estimated, unpriced,
+   insert into usage_rollups (day, billed, user_id, room_id, app_id, provider, model, assistant, context, outcome, currency, requests, estimated, unpriced,
                               ${counts}, cost_micros)
-   select $1::date, ${billedMonth}, user_id, room_id, app_id, provider, model, context, outcome, currency, count(*), count(*) filter (where estimated),
+   select $1::date, ${billedMonth}, user_id, room_id, app_id, provider, model, assistant, context, outcome, currency, count(*), count(*) filter (where estimated),
           count(*) filter (where cost_micros is null), sum(input_tokens), sum(output_tokens), sum(cached_tokens),
           sum(cache_write_tokens), sum(reasoning_tokens), sum(web_searches), sum(web_fetches), sum(cost_micros)
-     from gone group by 2, 3, 4, 5, 6, 7, 8, 9, 10`,
+     from gone group by 2, 3, 4, 5, 6, 7, 8, 9, 10, 11`,
 )

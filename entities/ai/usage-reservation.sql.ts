@@ -54,7 +54,7 @@ interface ReserveResult {
 const writeReserveStatement = (returned: string, ended = '') => `with calls as (
      select * from jsonb_to_recordset($3::jsonb) as c(
               id bigint, catalogue bigint, "userId" int, "tokenId" int, "roomId" int, "appId" int, context text,
-              provider text, model text, "requestId" text, "inputTokens" int, "costMicros" bigint, currency text, "priceId" int,
+              provider text, model text, assistant text, "requestId" text, "inputTokens" int, "costMicros" bigint, currency text, "priceId" int,
               counters bigint[], amounts bigint[], measures text[])
    ), current as (
      select * from calls c
@@ -81,9 +81,9 @@ const writeReserveStatement = (returned: string, ended = '') => `with calls as (
      update usage_counters c set held = c.held - j.returned + j.amount, refused = c.refused + j.misfits
        from judged j where c.id = j.id and (select granted and not stale from verdict)
    ), reserved as (
-     insert into usage_holds (id, lease_until, user_id, token_id, room_id, app_id, context, provider, model, request_id, input_tokens,
+     insert into usage_holds (id, lease_until, user_id, token_id, room_id, app_id, context, provider, model, assistant, request_id, input_tokens,
                               cost_micros, currency, price_id, counters, amounts, measures)
-     select id, now() + $1::int * interval '1 ms', "userId", "tokenId", "roomId", "appId", context, provider, model, "requestId",
+     select id, now() + $1::int * interval '1 ms', "userId", "tokenId", "roomId", "appId", context, provider, model, assistant, "requestId",
             "inputTokens", "costMicros", currency, "priceId", counters, array_replace(amounts, null, 0), measures
        from current where (select granted and not stale from verdict)
    )${ended}

@@ -23,6 +23,8 @@ export const UsageRollup = defineEntity({
     context: p.enum(usageContexts),
     provider: p.string().length(120),
     model: p.string().length(200),
+    /** The assistant that was asked, with its version. */
+    assistant: p.string().length(80).nullable(),
     outcome: p.enum(outcomes),
     currency: p.character().length(3).nullable(),
     requests: p.integer(),

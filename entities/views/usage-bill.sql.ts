@@ -1,12 +1,13 @@
 import { type BillGrouping, UsageBill, UsageClosing } from '../ai/usage-closing.ts'
 import { UsageRecord } from '../ai/usage-record.ts'
+import { assistantHandle } from '../ai/usage-report.sql.ts'
 import { UsageRollup } from '../ai/usage-rollup.ts'
 import { ExtApp } from '../apps/ext-app.ts'
 import { User } from '../identity/user.ts'
 import { isoTime, statement, unboundedStatement } from '../sql/statement.ts'
 
 export interface BillRow {
-  /** Null for calls of erased people, and for calls without a group or an app. */
+  /** Null for calls of erased people, and for calls without a group, an app or an assistant. */
   name: string | null
   requests: number
   estimated: number
@@ -18,7 +19,7 @@ export interface BillRow {
   currency: string | null
 }
 
-const columns = 'user_id, app_id, provider, model, currency'
+const columns = 'user_id, app_id, provider, model, assistant, currency'
 const counts = 'estimated, unpriced, input_tokens, output_tokens, cost_micros'
 const recordColumns = `${columns}, 1 as requests, estimated::int as estimated, (cost_micros is null)::int as unpriced, input_tokens, output_tokens, cost_micros`
 const start = (day: string) => `${day}::date::timestamp at time zone 'utc'`
@@ -45,6 +46,7 @@ const groupings: Record<BillGrouping, { user?: string; name: string; join?: stri
     join: `left join ${User.tableName} u on u.id = r.user_id left join lateral unnest(u.groups) as g(name) on true`,
   },
   app: { name: 'coalesce(a.name, r.app_id::text)', join: `left join ${ExtApp.tableName} a on a.id = r.app_id` },
+  assistant: { name: assistantHandle },
   model: { name: 'r.model' },
   provider: { name: 'r.provider' },
 }

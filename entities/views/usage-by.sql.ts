@@ -1,10 +1,10 @@
-import { dayText, sums, type UsageSum, usageBetween } from '../ai/usage-report.sql.ts'
+import { assistantHandle, dayText, sums, type UsageSum, usageBetween } from '../ai/usage-report.sql.ts'
 import { ExtApp } from '../apps/ext-app.ts'
 import { User } from '../identity/user.ts'
 import { Room } from '../rooms/room.ts'
 import { unboundedStatement } from '../sql/statement.ts'
 
-export const usageGroupings = ['user', 'group', 'room', 'app', 'model', 'provider', 'day'] as const
+export const usageGroupings = ['user', 'group', 'room', 'app', 'assistant', 'model', 'provider', 'day'] as const
 export type UsageGrouping = (typeof usageGroupings)[number]
 
 export type GroupedUsage = { [G in UsageGrouping]?: string | null } & UsageSum
@@ -21,6 +21,8 @@ const groupings: Record<UsageGrouping, { key: string; join?: string }> = {
   room: { key: "r.room_id || ' ' || o.slug", join: `left join ${Room.tableName} o on o.id = r.room_id` },
   // Calls without an app share one row; a deleted app is shown by its id.
   app: { key: 'coalesce(a.name, r.app_id::text)', join: `left join ${ExtApp.tableName} a on a.id = r.app_id` },
+  // Calls of a model itself share one row.
+  assistant: { key: assistantHandle },
   model: { key: 'r.model' },
   provider: { key: 'r.provider' },
   day: { key: dayText },

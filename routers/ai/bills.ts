@@ -48,7 +48,7 @@ const billInput = z.strictObject({
   size: z.int().min(1).max(1000).default(100),
 })
 
-/** Sums up the usage of a month by person, group, app, model or provider, in the currency. */
+/** Sums up the usage of a month by person, group, app, assistant, model or provider, in the currency. */
 export const bill = adminSession
   .input(billInput)
   .query(async ({ ctx, input: { month: billMonth, by, page, size } }) => {

@@ -50,10 +50,11 @@ interface ReserveOptions {
 
 export async function tryReserve(
   ctx: ChatContext,
-  { call: { model, inputTokens }, bounds: { computeInput, output, uses } }: BoundedCall,
+  { call: boundedCall, bounds: { computeInput, output, uses } }: BoundedCall,
   { roomId, replaces }: ReserveOptions = {},
 ): Promise<Reservation | QuotaExceeded> {
   const { person, token } = ctx.caller
+  const { model, inputTokens } = boundedCall
   const input = Math.ceil(inputTokens)
   const maxInput = computeInput(input) + uses.pageTokens
   const call: UsageCall = {
@@ -64,6 +65,7 @@ export async function tryReserve(
     context: toUsageContext(ctx.caller, roomId),
     provider: model.providerId,
     model: model.modelId,
+    assistant: ('assistant' in boundedCall && boundedCall.assistant) || null,
     requestId: ctx.requestId,
     inputTokens: input,
     ...computeCost(model.pricing, { input, output: 0, cached: 0, reasoning: 0 }),

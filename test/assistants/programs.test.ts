@@ -9,7 +9,7 @@ import { watchStatements } from '../kit/statements.ts'
 
 const TEXT = 'Good day to you.'
 const models = ['mock-1', 'mock-2', 'mock-3'].map((id) => ({ id, label: id, external: true }))
-const app = shareResource(() => startWithProvider(answers(TEXT), { models }))
+const app = shareResource(() => startWithProvider(answers(TEXT), { models }, { RETENTION_USAGE_MONTHS: '2' }))
 beforeEach(() => app.answerBy(answers(TEXT)))
 const statements = watchStatements()
 
@@ -230,7 +230,7 @@ test('a call by an assistant takes at most one statement more than one by its mo
 })
 
 test('calls by an assistant count for the limits of its model and of the person', async () => {
-  const { asker, model } = await createPeople({ model: 'mock-2' })
+  const { asker, handle, model } = await createPeople({ model: 'mock-2' })
   const limit = { for: `user:${asker.username}`, cap: 1, unit: 'requests', per: 'month', confirm: true } as const
   await app.svc.host.limits.set({ name: `of-${asker.id}`, ...limit })
   await app.svc.host.limits.set({ name: 'of-model', ...limit, for: 'model:mock-2' })
@@ -240,8 +240,37 @@ test('calls by an assistant count for the limits of its model and of the person'
   const limits = await app.svc.host.limits.list()
   expect(limits.find(({ name }) => name === 'of-model')).toMatchObject({ used: 1 })
   await app.svc.services.ai.usageLedger.flush()
-  expect(await app.svc.rows('select user_id, model from usage_records order by id')).toEqual([
-    { user_id: asker.id, model: 'mock-2' },
+  expect(await app.svc.rows('select user_id, model, assistant from usage_records order by id')).toEqual([
+    { user_id: asker.id, model: 'mock-2', assistant: `${handle}@1` },
   ])
   for (const name of [`of-${asker.id}`, 'of-model']) await app.svc.host.limits.remove({ name })
+})
+
+test('bills and reports sum up the calls of an assistant, whatever their version', async () => {
+  const { owner, asker, handle, model } = await createPeople()
+  await owner.call('save', { handle, content: buildContent({ name: 'Second' }), publish: true })
+  for (const name of [model, `${model}@1`, 'mock-1']) expect((await complete(asker.token, name)).status).toBe(200)
+  await app.svc.services.ai.usageLedger.flush()
+  const day = '2020-01-15'
+  await app.svc.rows('update usage_records set created_at = $1', [day])
+  await app.svc.rows('delete from usage_rollups')
+  const { usage } = app.svc.host
+  const readBill = async () => {
+    const { rows } = await usage.bill({ month: day.slice(0, 7), by: 'assistant' })
+    return rows.map(({ name, requests, inputTokens }) => ({ name, requests, inputTokens }))
+  }
+  const readReport = async () => {
+    const rows: { assistant?: string | null; requests: number }[] = []
+    for await (const batch of await usage.by({ by: 'assistant', from: day, to: day })) rows.push(...batch)
+    return rows.map(({ assistant, requests }) => ({ assistant, requests }))
+  }
+
+  const bill = [
+    { name: handle, requests: 2, inputTokens: 14 },
+    { name: null, requests: 1, inputTokens: 7 },
+  ]
+  const report = bill.map(({ name, requests }) => ({ assistant: name, requests }))
+  expect([await readBill(), await readReport()]).toEqual([bill, report])
+  expect(await usage.rollUp()).toEqual({ days: 1 })
+  expect([await readBill(), await readReport()]).toEqual([bill, report])
 })

@@ -95,6 +95,8 @@ export const noFiles: FileEstimate = { images: 0, pages: 0, estimate: 0 }
 
 export interface ModelCall {
   model: CallableModel
+  /** The assistant that was asked, with its version, as in `helper@3`. */
+  assistant?: string | undefined
   messages: readonly Message[]
   /** Our token estimate of messages and tools. */
   inputTokens: number

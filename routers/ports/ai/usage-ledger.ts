@@ -14,6 +14,8 @@ export interface UsageCall {
   context: UsageContext
   provider: string
   model: string
+  /** The assistant that was asked, with its version, if any. */
+  assistant: string | null
   requestId: string
   inputTokens: number
   /** Cost of the input in millionths of the currency; null if no price is known. */

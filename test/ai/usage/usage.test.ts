@@ -157,6 +157,7 @@ describe('a usage record', () => {
         app_id: null,
         context: 'api',
         provider: 'local',
+        assistant: null,
         model: 'mock-1',
         input_tokens: 1000,
         output_tokens: 500,
