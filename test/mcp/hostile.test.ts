@@ -2,10 +2,13 @@ import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { answers, buildQuestion, callsTool, callsTools, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
 import { createApiClient, toMany } from '../kit/json-api/client.ts'
+import { addCaller, callTool } from '../kit/mcp/gateway.ts'
 import { buildTool, startToolServer, type ToolServerRequest } from '../kit/mcp/tool-server.ts'
 import { shareResource } from '../kit/share-resource.ts'
 
 let token: string
+/** The token of a program. */
+let program: string
 
 const server = shareResource(startToolServer)
 const upstream = shareResource(startProvider)
@@ -16,6 +19,7 @@ const config = shareResource(() => {
 const svc = shareResource(() => startApp({ AI_CONFIG: config.file, AI_TOOL_RESULT_MAX: '65536' }))
 beforeAll(async () => {
   token = (await svc.user()).token
+  program = (await addCaller(svc)).token
 })
 
 const sync = async () => (await svc.host.mcp.sync())[0]
@@ -49,6 +53,13 @@ async function readToolResult(input = '{"text":"hi"}') {
   return String(upstream.requests.at(-1)?.body.messages.at(-1)?.content)
 }
 
+/** Returns the error that a program got in place of a result. */
+async function readErrorAtGateway(input: object = { text: 'hi' }) {
+  const { status, result } = await callTool(svc, 'foe_echo', { token: program, input })
+  expect([status, result.isError, result.structuredContent]).toEqual([200, true, undefined])
+  return String(result.content[0].text)
+}
+
 const onCall = (behave: (request: ToolServerRequest) => void) => {
   server.behave = (request) => {
     if (request.rpc.method !== 'tools/call') return false
@@ -67,6 +78,8 @@ test('a server of the stateless revision is called without a session, and not tw
 test('arguments that do not fit the schema of the tool reach no server', async () => {
   for (const input of ['{}', '{"text":1}', '{"text":"much longer than it may be"}', '[]', 'no JSON'])
     expect(await readToolResult(input)).toMatch(/text|object|expected/i)
+  for (const input of [{}, { text: 1 }, { text: 'much longer than it may be' }])
+    expect(await readErrorAtGateway(input)).toMatch(/at text/)
   expect(server.seen).toEqual([])
 })
 
@@ -266,7 +279,10 @@ test('an expression that a server wants texts to match is left to the server', a
   ]
   await sync()
   await svc.host.mcp.approve({ name: 'foe_echo', hash: (await echo())?.hash ?? '' })
-  expect(await readToolResult(JSON.stringify({ text: `${'a'.repeat(200)}!` }))).toBe('done')
+  const input = { text: `${'a'.repeat(200)}!` }
+  expect(await readToolResult(JSON.stringify(input))).toBe('done')
+  const { result } = await callTool(svc, 'foe_echo', { token: program, input })
+  expect(result.content).toEqual([{ type: 'text', text: 'done' }])
 })
 
 test('descriptions and results never pass for instructions of the service', async () => {
@@ -359,10 +375,14 @@ test('a result beyond the limit ends the connection, not the answer', async () =
     }
     more()
   })
-  expect(await readToolResult()).toMatch(/too large/)
-  expect(sent.bytes).toBeLessThan(50_000_000)
+  for (const read of [readToolResult, readErrorAtGateway]) {
+    sent.bytes = 0
+    expect(await read()).toMatch(/too large/)
+    expect(sent.bytes).toBeLessThan(50_000_000)
+  }
   onCall(({ reply }) => reply({ content: [{ type: 'text', text: 'y'.repeat(70_000) }] }))
   expect(await readToolResult()).toMatch(/70000 bytes, of which 65536 are taken/)
+  expect(await readErrorAtGateway()).toMatch(/7\d{4} bytes, of which 65536 are taken/)
 })
 
 test.each<[string, (request: ToolServerRequest) => void, RegExp]>([
@@ -385,12 +405,46 @@ test.each<[string, (request: ToolServerRequest) => void, RegExp]>([
     ({ response }) => void response.writeHead(200, { 'content-type': 'application/json' }).end('{CANARY'),
     /does not speak/,
   ],
+  ['sends no list as content', ({ reply }) => reply({ content: 'CANARY' }), /does not speak/],
+  ['nests endlessly', (call) => sendAnswer(call, { id: call.rpc.id, result: NESTED }), /does not speak/],
+  [
+    'refuses',
+    (call) => sendAnswer(call, { id: call.rpc.id, error: { code: 7, message: 'CANARY', data: 'CANARY' } }),
+    /refused with the code 7/,
+  ],
+  ['asks the person', ({ reply }) => reply(question), /does not speak/],
+  [
+    'answers another request',
+    (call) => sendAnswer(call, { id: 999_999, result: { content: [{ type: 'text', text: 'CANARY' }] } }),
+    /does not speak/,
+  ],
+  ['reports without end', ({ response }) => report(response), /too large|did not answer in time/],
 ])('a server that %s fails its call alone, in our words', async (_, behave, words) => {
   onCall(behave)
-  const result = await readToolResult()
-  expect(result).toMatch(words)
-  expect(result + svc.log.join()).not.toMatch(/CANARY/)
+  const results = await Promise.all([readToolResult(), readErrorAtGateway()])
+  for (const result of results) expect(result).toMatch(words)
+  expect(results.join() + svc.log.join()).not.toMatch(/CANARY/)
 })
+
+const NESTED = 'a result of many levels'
+const nestedResult = `{"resultType":"complete","content":[],"structuredContent":${'['.repeat(20_000)}${']'.repeat(20_000)}}`
+const question = {
+  resultType: 'input_required',
+  inputRequests: { name: { method: 'elicitation/create', params: { message: 'CANARY', requestedSchema: {} } } },
+}
+
+const sendAnswer = ({ response }: ToolServerRequest, message: object) =>
+  void response
+    .writeHead(200, { 'content-type': 'application/json' })
+    .end(JSON.stringify({ jsonrpc: '2.0', ...message }).replace(`"${NESTED}"`, nestedResult))
+
+/** Sends notifications for as long as they are read. */
+function report(response: ToolServerRequest['response']): void {
+  const message = { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x'.repeat(1000) } }
+  response.writeHead(200, { 'content-type': 'text/event-stream' })
+  const timer = setInterval(() => response.write(`data: ${JSON.stringify(message)}\n\n`), 1)
+  response.once('close', () => clearInterval(timer))
+}
 
 function drip(response: ToolServerRequest['response']): void {
   response.writeHead(200, { 'content-type': 'application/json' })
