@@ -13,18 +13,18 @@ import { load, openPool } from './load.ts'
 import { mcp } from './mcp.ts'
 import { measure, type Plan } from './measure.ts'
 import { measureNeighbour, neighbourHeading } from './neighbour.ts'
-import { oneAtATime } from './one-at-a-time.ts'
 import { type Part, startPart } from './part.ts'
 import { pages, reads } from './reads.ts'
 import { type Figure, measureRealtime, realtimeHeading, realtimeRow } from './realtime.ts'
 import { heading, rows, verdictLines, verdictsOf } from './report.ts'
 import { rooms as roomsSuite } from './rooms.ts'
 import { type Growth, measureScale, scaleHeading, scaleRow } from './scale.ts'
+import { singleCaller } from './single-caller.ts'
 import type { Comparison, Suite, World } from './suite.ts'
 import { measureWeb, webHeading } from './web.ts'
 import { type Effort, extractionHeading, measureWorst, worstHeading, worstRow } from './worst.ts'
 
-const suites: Suite[] = [aiReq, chat, fiveLimits, sharedLimit, reads, pages, identity, roomsSuite, mcp, oneAtATime]
+const suites: Suite[] = [aiReq, chat, fiveLimits, sharedLimit, reads, pages, identity, roomsSuite, mcp, singleCaller]
 
 const known = [
   ...suites.map(({ name }) => name),

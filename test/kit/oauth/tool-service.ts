@@ -1,5 +1,5 @@
-import { writeConfig } from '../ai/provider.ts'
-import { startApp, type TestApp } from '../app.ts'
+import type { TestApp } from '../app.ts'
+import { startGateway } from '../mcp/gateway.ts'
 import { buildTool, startToolServer } from '../mcp/tool-server.ts'
 
 import { buildQuery, CALLBACK, registerProgram } from './program.ts'
@@ -12,14 +12,12 @@ export const OAUTH_ON = {
 }
 
 /** Starts the service with tool servers of these labels, each with an approved tool, and the sign-in for programs. */
-export async function startWithTools(labels: readonly string[], settings: Record<string, string> = {}) {
+export async function startWithTools(labels: readonly string[]) {
   await using resources = new AsyncDisposableStack()
-  const servers = await Promise.all(labels.map(async () => resources.use(await startToolServer([buildTool('find')]))))
-  const mcpServers = labels.map((label, at) => ({ label, url: servers[at]?.url }))
-  const config = resources.use(await writeConfig('http://127.0.0.1:9', { more: { mcpServers } }))
-  const svc = resources.use(await startApp({ ...OAUTH_ON, AI_CONFIG: config.file, ...settings }))
-  await svc.host.mcp.sync()
-  for (const tool of await svc.host.mcp.tools()) await svc.host.mcp.approve({ name: tool.name, hash: tool.hash })
+  const servers = await Promise.all(
+    labels.map(async (label) => ({ label, url: resources.use(await startToolServer([buildTool('find')])).url })),
+  )
+  const svc = resources.use(await startGateway(servers, OAUTH_ON))
   const moved = resources.move()
   return { ...svc, [Symbol.asyncDispose]: () => moved.disposeAsync() }
 }

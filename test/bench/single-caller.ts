@@ -43,8 +43,8 @@ async function open(world: World): Promise<Contest> {
   return { ...contest, requests: [...contest.requests, page] }
 }
 
-export const oneAtATime: Suite = {
-  name: 'one-at-a-time',
+export const singleCaller: Suite = {
+  name: 'single-caller',
   about: 'A question, and a page of long messages, while nobody else asks: what one caller waits for',
   open,
   concurrencies: [1],
