@@ -85,7 +85,7 @@ const strangers: Record<string, readonly string[]> = {
   'facades/docs': ['ai'],
 }
 
-/** How deep a file may lie in its room; the last one stands for all that lie deeper. */
+/** A file may lie this deep in its room; the last depth stands for all that lie deeper. */
 const DEPTHS = [1, 2, 3]
 
 const rulesFor = (includes: readonly string[], group: readonly string[], message: string) => ({
@@ -127,7 +127,7 @@ const rooms = Object.entries(bounds).flatMap(([floor, group]) => {
   return [rulesFor([`${floor}/*.ts`], [...group, ...rooms], message), ...inRooms]
 })
 
-/** What the front end of people, which runs in browsers, may not know beside the server. */
+/** The front end of people runs in browsers, so it may not know these, beside the server. */
 const strangersOfApp = [
   '**/../{entities,routers,server,cli,test}/**',
   '**/../{ai,ai-req,anthropic,docs,http,json-api,legacy,mcp,openai,realtime,pages}/**',

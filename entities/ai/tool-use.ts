@@ -3,20 +3,20 @@ import { AccessToken } from '../identity/access-token.ts'
 import { User } from '../identity/user.ts'
 import { moment } from '../sql/columns.ts'
 
-/** Where tools are called: in a private chat or a request to a model, in a room, or by a program over MCP. */
+/** Tools are called in a private chat or a request to a model, in a room, or by a program over MCP. */
 const toolSurfaces = ['chat', 'room', 'mcp'] as const
 export type ToolSurface = (typeof toolSurfaces)[number]
 
 /**
- * Outcomes of calls that were made, and that limits counted. `failed`: the tool reported an error of its own. `broken`: there
- * was no result that could be taken. `aborted`: the caller had gone, or lost the right to the tool.
+ * These outcomes are of calls that were made, and that limits counted. A tool with an error of its own has `failed`; a call
+ * without a result that could be taken is `broken`, and `aborted` if its caller had gone or lost the right to the tool.
  */
 const countedOutcomes = ['completed', 'failed', 'broken', 'aborted'] as const
 
 /**
- * Outcomes of calls that were never made. `refused`: the person did not allow the call. `asked`: the person was asked, and
- * has not answered. `limited`: a limit had no room for it. `invalid`: the arguments did not match the schema. `unmade`: it
- * failed before it began, or its caller had gone.
+ * These outcomes are of calls that were never made: the person did not allow the call (`refused`) or has not answered yet
+ * (`asked`), a limit had no room for it (`limited`), its arguments did not match the schema (`invalid`), or it failed before
+ * it began, or its caller had gone (`unmade`).
  */
 export const uncountedOutcomes = ['refused', 'asked', 'limited', 'invalid', 'unmade'] as const
 

@@ -35,7 +35,7 @@ export const callColumns = {
   requestId: p.string().length(64),
 }
 
-/** What a call uses beside its input, and what it costs, in records and reservations. */
+/** A record or reservation has these columns about the use of a call beside its input, and about its cost. */
 export const usageColumns = {
   outputTokens: p.integer().default(0),
   /** Read from the provider's cache; part of the input tokens. */

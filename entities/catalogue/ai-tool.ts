@@ -18,7 +18,7 @@ export interface ToolDefinition {
   title?: string | null
   /** A JSON schema of the structured content of its results. */
   outputSchema?: Record<string, unknown> | null
-  /** What the server claims of it, such as `readOnlyHint`. */
+  /** The server claims these of its tool, such as `readOnlyHint`. */
   annotations?: Record<string, boolean> | null
 }
 

@@ -75,7 +75,7 @@ export const deleteUnusedClients = statement<{ id: number }>(
 export interface ListedClient {
   id: number
   kind: ClientKind
-  /** For clients that registered themselves, the SHA-256 of their id. */
+  /** Clients that registered themselves have the SHA-256 of their id. */
   clientId: string
   name: string
   host: string | null

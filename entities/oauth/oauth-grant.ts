@@ -14,7 +14,7 @@ export const OAuthGrant = defineEntity({
     user: () => p.manyToOne(User).deleteRule('cascade').index().ref(),
     client: () => p.manyToOne(OAuthClient).deleteRule('cascade').index().ref(),
     token: () => p.manyToOne(AccessToken).deleteRule('cascade').unique().ref(),
-    /** With it and the generation, the tokens are derived from the application key. */
+    /** The tokens are derived from it, the generation and the application key. */
     salt: p.string().length(32).hidden(),
     generation: p.integer().default(0),
     rotatedAt: moment(),

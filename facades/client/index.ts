@@ -38,10 +38,10 @@ export interface Issue {
   reason?: 'too_long' | 'pending'
 }
 
-/** What a usage limit has left, and what the refused call may take of it; amounts in the unit of the limit. */
+/** A usage limit that has refused a call, with amounts in its unit. */
 export interface LimitRefusal {
   name: string
-  /** What it limits, such as `user` or `model`. */
+  /** The kind of its subject, such as `user` or `model`. */
   subject: string
   unit: 'requests' | 'tokens' | 'money'
   currency: string | null

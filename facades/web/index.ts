@@ -87,9 +87,9 @@ interface ConnectRequest {
 interface PageData {
   /** The newest policy, which the first keys accept. */
   policy?: Awaited<ReturnType<Api['announcements']['latestPolicy']>> | undefined
-  /** What an app requests. */
+  /** The request of an app. */
   request?: Awaited<ReturnType<Api['consentPage']['asked']>>
-  /** What a program requests. */
+  /** The request of a program. */
   authorization?: Extract<Authorization, { view: object }>['view']
   /** The address of a program whose request needs no answer of the person, in place of a page. */
   redirectTo?: string

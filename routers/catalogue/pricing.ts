@@ -256,7 +256,7 @@ function findCurrency({ pricing, uses }: PricedUse): string | undefined {
   if (pricing && 'free' in pricing) return 'any'
   const [input = 0] = pricing?.ranges?.[0]?.range ?? []
   const smallestUse = { input: Math.max(1, input), output: 1, cached: 0, reasoning: 0 }
-  // Whether a price is known does not depend on the number of searches.
+  // The number of searches does not decide about a known price.
   const webSearches = Math.min(1, uses.webSearches)
   return computeCost(pricing, { ...smallestUse, webSearches }).currency ?? undefined
 }

@@ -10,7 +10,7 @@ export interface Credential {
   abilities: readonly Ability[]
   /** The external app that holds the token. */
   appId?: number
-  /** What the person gave to the program that holds the token. */
+  /** The grant of the person to the program that holds the token. */
   grant?: ProgramGrant
 }
 

@@ -78,7 +78,7 @@ export interface Settings {
   public: PublicSettings
 }
 
-/** Which programs people may sign in; each value includes those before it. */
+/** Programs that people may sign in; each value includes those before it. */
 export const clientPolicies = ['off', 'registered', 'documents', 'any'] as const
 
 /** The sign-in of programs. All times are in milliseconds. */

@@ -9,7 +9,7 @@ import { requireCredential } from '../core/context.ts'
 import { openSealed } from '../core/sealed.ts'
 import { TOOL_REQUEST_STATE } from '../ports/vault.ts'
 
-/** What the person answered in their program, which sent it on. */
+/** The person's answer in their program, which sent it on. */
 export const toolAnswer = z.strictObject({
   /** The sealed question, as it was sent. */
   state: z.string().max(4000),

@@ -57,7 +57,7 @@ export interface ConsentView {
     /** The host of the address of its document. */
     host: string | null
   }
-  /** Where the browser, and with it the code, goes after the answer. */
+  /** The browser, and with it the code, goes there after the answer. */
   target: RedirectTarget
   person: { username: string; name: string }
   abilities: Ability[]

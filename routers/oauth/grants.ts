@@ -34,7 +34,7 @@ export async function endGrantFor(ctx: Context, { user, id }: { user: UserSelect
 interface GrantOfPerson {
   id: number
   userId: number
-  /** How a refusal names the person. */
+  /** A refusal names the person so. */
   whose: string
 }
 

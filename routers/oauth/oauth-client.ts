@@ -27,7 +27,7 @@ const DYNAMIC = 'dyn_'
 const REGISTERED = 'reg_'
 export const MAX_CLIENT_ID = 4000
 
-/** What a client told about itself when it registered, in as few characters as possible: name, addresses, and seconds. */
+/** A client's registration of itself in as few characters as possible: name, addresses, and seconds since 1970. */
 const registration = z.tuple([z.string(), z.array(z.string()), z.number()])
 type Registration = ClientDocument & { registeredAt: number }
 

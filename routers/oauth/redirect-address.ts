@@ -31,7 +31,7 @@ const isLoopback = (address: string) => {
   return loopbackPattern.test(address) && URL.canParse(address) && port !== '0'
 }
 
-/** Where a code goes, in words that a person knows. */
+/** The target of a code, in words that a person knows. */
 export type RedirectTarget =
   | { type: 'this computer' }
   | { type: 'site'; host: string }

@@ -18,7 +18,7 @@ export interface SignInCheck {
   abilities: readonly string[]
   hosts: readonly string[]
   issuer: string
-  /** What came of fetching each document; without a problem it is usable. */
+  /** The documents that were fetched; one without a problem is usable. */
   documents: { address: string; problem: string | null }[]
   /** Sentences about settings under which people cannot sign in programs. */
   obstacles: string[]

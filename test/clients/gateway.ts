@@ -4,7 +4,7 @@ import { createTaskModel, DONE } from '../kit/ai/task-model.ts'
 import { type GatewayOptions, type GatewayProgram, INPUT, TOOL } from './gateway-programs.ts'
 import { summarize } from './report.ts'
 
-/** What a program needs from the service that it is tried with. */
+/** A program needs these from the service that it is tried with. */
 export interface GatewayService {
   url: string
   token: string

@@ -141,7 +141,7 @@ test('of a hundred calls at once at two replicas exactly those that fit are made
   const ofStaff = done([ada, eve])
   expect([ofStaff + done([bob]), listCalls().length]).toEqual([50, 50])
   expect(ofStaff).toBeLessThanOrEqual(30)
-  // What one limit refuses takes nothing of the other one.
+  // A call that one limit refuses takes nothing of the other one.
   expect(await readState()).toMatchObject([{ subjectId: 'staff', used: ofStaff, held: 0 }])
   expect(await readState('wide')).toMatchObject([{ subjectId: await findServer(), used: 50, held: 0 }])
 })

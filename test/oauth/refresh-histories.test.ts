@@ -25,7 +25,7 @@ interface Step {
   shares: boolean
 }
 
-/** What the processes of a program know, and what the service must answer. */
+/** The model of the tokens that the processes of a program know, and of the answers that the service must give. */
 class History {
   /** The refresh tokens of all generations so far. */
   readonly #texts: string[]

@@ -121,7 +121,7 @@ export type ApprovalMode = 'inline' | 'deferred' | undefined
 
 interface ApprovalScope extends Omit<ConversationScope, 'credential'> {
   approvalMode: ApprovalMode
-  /** Where the answer is given. */
+  /** The surface on which the person answers. */
   surface?: 'chat' | 'room'
 }
 

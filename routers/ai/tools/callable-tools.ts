@@ -21,17 +21,17 @@ export interface CallableTool {
   description: string
   /** The JSON schema of the structured content of its results. */
   outputSchema?: JsonSchema
-  /** What its server claims of it, such as `readOnlyHint`. */
+  /** Its server claims these of it, such as `readOnlyHint`. */
   annotations?: Readonly<Record<string, boolean>>
   /** The JSON schema of its arguments. */
   inputSchema: JsonSchema
   /** The same schema, with which arguments are checked; it is built when it is first used. */
   input: z.ZodType
-  /** Where its calls go: a tool of a tool server, or a function of an extension. */
+  /** Its calls go to a tool of a tool server, or to a function of an extension. */
   target: { server: NonNullable<ToolRow['mcp']> } | { function: FunctionTool }
   /** True if the person must approve each call. */
   needsApproval: boolean
-  /** Who may give the approval: with `page`, no program may answer in the person's place. */
+  /** With `page`, no program may give the approval in the person's place. */
   approval: 'never' | 'always' | 'page'
 }
 

@@ -28,14 +28,10 @@ export interface GuardedCallOptions<Taken> {
   take(result: ServedResult): Taken
 }
 
-/** What a call came to: a result of the tool, which may be an error of its own, or the reason why there is none. */
+/** A call ends with a result of the tool, which may be an error of its own, or with the reason why there is none. */
 export type GuardedOutcome<Taken> = { taken: Taken; isError: boolean } | { refusal: string }
 
-/**
- * Calls a tool for the caller with arguments that nobody has checked. Nothing of a server's own errors is passed on.
- *
- * @public
- */
+/** Calls a tool for the caller with arguments that nobody has checked. Nothing of a server's own errors is passed on. */
 export async function callTool<Taken>(
   ctx: ChatContext,
   tool: CallableTool,
@@ -125,7 +121,7 @@ export const toApprovableCall = (tool: CallableTool, input: unknown): Approvable
   tool: tool.name,
   server: getServerLabel(tool),
   input,
-  // What a program was allowed before does not hold once only a session may answer.
+  // An earlier permission of a program does not hold once only a session may answer.
   hash: tool.approval === 'page' ? `page:${hashDefinition(tool)}` : hashDefinition(tool),
   needsSession: tool.approval === 'page',
 })

@@ -64,7 +64,7 @@ interface AccountServerReport {
   server: string
   /** The authorization server; null if it was not found. */
   issuer: string | null
-  /** How this service is known there. */
+  /** The way in which this service is known there. */
   client: ClientKind | null
   scopes: readonly string[]
   /** Reason in our words why nobody can connect an account. */

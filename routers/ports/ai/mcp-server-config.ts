@@ -13,7 +13,7 @@ const times = z.strictObject({
   sseIdle: timeLimit.optional(),
 })
 
-/** How this service is a client of the authorization server; what is absent is found. */
+/** This service as a client of the authorization server; absent members are found. */
 const oauth = z.strictObject({
   clientId: z.string().min(1).max(2048).optional(),
   clientSecret: z.string().min(1).max(4096).optional(),

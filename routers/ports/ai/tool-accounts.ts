@@ -3,7 +3,7 @@ import type { DeepReadonly } from '../../../entities/sql/read-only.ts'
 
 export type AccountServer = DeepReadonly<AccountServerRow>
 
-/** How this service is known at an authorization server. */
+/** An authorization server knows this service in one of these ways. */
 export const clientKinds = ['entered', 'document', 'registered'] as const
 export type ClientKind = (typeof clientKinds)[number]
 

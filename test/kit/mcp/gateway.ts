@@ -19,7 +19,7 @@ interface RpcOptions {
   token: string | undefined
   revision?: Revision
   params?: Record<string, unknown>
-  /** What the client declares that it can do. */
+  /** The capabilities that the client declares. */
   capabilities?: object
   meta?: Record<string, unknown>
   path?: string
