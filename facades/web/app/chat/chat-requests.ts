@@ -1,12 +1,15 @@
 import type { AiRequest } from '../shared/api/types.ts'
 import { readChatSettings } from '../shared/chat-settings.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
-import { findMaxInput } from '../shared/models/models.ts'
+import { findMaxInput, findModel } from '../shared/models/models.ts'
 import { refreshLimits } from '../shared/notices/limit-notice.tsx'
+import { findPageFile } from '../shared/page-files.ts'
+import { readBase64 } from '../shared/read-base64.ts'
 import { hasTitles } from '../shared/site.ts'
 import { t } from '../shared/text/labels.ts'
 import { type ChatOptions, readOptions } from './chat-options.ts'
 import { refreshConversations } from './conversations.ts'
+import { canTake } from './file-fit.tsx'
 import { type OpenedMessage, readNumber } from './message-content.ts'
 import { putMessageInCache, readSentHistory } from './messages.ts'
 import { type QueuedContent, queuedQuestions } from './queued-questions.ts'
@@ -139,11 +142,31 @@ async function buildRequest(
     messages.push({ role: 'user', content: [{ type: 'text', text: t('app.message.continueInstruction') }] })
   return {
     model: modelId,
-    messages,
+    messages: isTemporary(slug) ? await includePageFiles(messages, modelId) : messages,
     ...(instructions !== '' && { system: [{ type: 'text', text: instructions, cache: {} }] }),
     ...(!isTemporary(slug) && { conversation: slug }),
     ...toRequestOptions(options, maxTokens),
   }
+}
+
+/** Puts the contents of files that only this page has in place of their ids, and the names of those that a model can't read. */
+const includePageFiles = (messages: AiRequest['messages'], modelId: string): Promise<AiRequest['messages']> =>
+  Promise.all(
+    messages.map(async (message) =>
+      message.role === 'user'
+        ? { ...message, content: await Promise.all(message.content.map((part) => includePageFile(part, modelId))) }
+        : message,
+    ),
+  )
+
+type UserPart = Extract<AiRequest['messages'][number], { role: 'user' }>['content'][number]
+
+async function includePageFile(part: UserPart, modelId: string): Promise<UserPart> {
+  if (part.type !== 'attachment') return part
+  const { name, mime, fileType, content } = findPageFile(part.id)
+  const model = findModel(modelId)
+  if (model && !canTake(model, { fileType })) return { type: 'text', text: t('app.files.unreadName', { name }) }
+  return { type: 'file', mime, name, data: await readBase64(content) }
 }
 
 /** Reads the instructions for all chats and those of one. */

@@ -111,8 +111,7 @@ function useQuestionForm(
   const { connection, conversationKey } = useSession()
   const draftName = getDraftName(slug)
   const draft = useDraft(conversationKey, String(connection.userinfo?.id), draftName)
-  const refusal = isTemporaryDraft(draftName) ? t('app.temporary.noFiles') : undefined
-  const uploads = useUploads(draftName, undefined, refusal)
+  const uploads = useUploads(draftName, { isOnPage: isTemporaryDraft(draftName) })
   useAttachmentTarget('chat', uploads.add)
   const hasContent = draft.text.trim() !== '' || uploads.ids.length > 0
   const isComplete = !uploads.isUploading && hasContent

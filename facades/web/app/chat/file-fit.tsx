@@ -10,7 +10,7 @@ type FileKind = Pick<Attachment, 'fileType'>
 const takesFiles = ({ settings }: ChatModel): boolean => settings?.fileUpload !== false
 
 /** Returns true if a model gets a file, or its text. */
-const canTake = (model: ChatModel, { fileType }: FileKind): boolean =>
+export const canTake = (model: ChatModel, { fileType }: FileKind): boolean =>
   takesFiles(model) && (fileType !== 'image' || model.input.includes('image'))
 
 /** Returns a model that gets a file: one of those used last, the default, or the first one. */

@@ -3,10 +3,12 @@ import { type Answer, emptyAnswer } from '../shared/conversation/answer.ts'
 import { AnswerParts } from '../shared/conversation/answer-parts.tsx'
 import { attachFiles } from '../shared/conversation/composer.tsx'
 import { Details, DetailsPart } from '../shared/conversation/details.tsx'
-import { FileLink, FileList } from '../shared/conversation/file-list.tsx'
+import { FileButton, FileLink, FileList } from '../shared/conversation/file-list.tsx'
 import { MessageView, UnreadableNote } from '../shared/conversation/message-view.tsx'
 import { Markdown } from '../shared/markdown/markdown.tsx'
 import { type ChatModel, findModelLabel } from '../shared/models/models.ts'
+import { findPageFile, isPageFile } from '../shared/page-files.ts'
+import { saveFile } from '../shared/save-file.ts'
 import { t } from '../shared/text/labels.ts'
 import { Button } from '../shared/ui/button.tsx'
 import { InlineError } from '../shared/ui/error-message.tsx'
@@ -214,13 +216,21 @@ const cutLabels = {
 const AttachedFiles = ({ files }: { files: OpenedMessage['attachments'] }) =>
   files.length > 0 && (
     <FileList>
-      {files.map(({ id, name, fileType, identifier }) => (
-        <li key={id}>
-          <FileLink
-            name={name}
-            href={`/proxy/storage/${identifier}`}
-            picture={<FilePicture fileType={fileType} identifier={identifier} />}
-          />
+      {files.map((file) => (
+        <li key={file.id}>
+          {isPageFile(file.id) ? (
+            <FileButton
+              name={file.name}
+              picture={<Icon name="file" />}
+              onClick={() => saveFile(findPageFile(file.id).content, file.name)}
+            />
+          ) : (
+            <FileLink
+              name={file.name}
+              href={`/proxy/storage/${file.identifier}`}
+              picture={<FilePicture fileType={file.fileType} identifier={file.identifier} />}
+            />
+          )}
         </li>
       ))}
     </FileList>

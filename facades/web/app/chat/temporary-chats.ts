@@ -5,6 +5,7 @@ import type { StoredMessage } from '../shared/api/types.ts'
 import { TEMPORARY_PREFIX } from '../shared/conversation/draft.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { Listeners } from '../shared/listeners.ts'
+import { findPageFile, forgetPageFile } from '../shared/page-files.ts'
 import { t } from '../shared/text/labels.ts'
 import { nameByFirstWords } from './conversation-name.ts'
 import { openMessage } from './message-content.ts'
@@ -68,12 +69,12 @@ const temporaryCalls: ConversationCalls = {
   get: { query: async ({ slug }) => findChat(slug).conversation },
   messages: { query: async ({ slug }) => ({ data: [...findChat(slug).messages], meta: { next: null } }) },
   sendMessage: {
-    async mutate({ slug, role = 'user', content = null, model = null, parent = null, isComplete = true }) {
+    async mutate({ slug, role = 'user', content = null, attachments = [], model = null, parent = null, ...message }) {
       const chat = findChat(slug)
       const { messages } = chat
       if (chat.isKeeping) throw new InputError(t('app.temporary.keeping'))
       const now = new Date().toISOString()
-      const message: StoredMessage = {
+      const stored: StoredMessage = {
         id: `${messages.length + 1}`,
         conversationId: '0',
         number: `${messages.length + 1}.000`,
@@ -83,14 +84,14 @@ const temporaryCalls: ConversationCalls = {
         model,
         content,
         metadata: null,
-        isComplete,
-        attachments: [],
+        isComplete: message.isComplete ?? true,
+        attachments: attachments.map(toAttachment),
         createdAt: now,
         updatedAt: now,
       }
-      messages.push(message)
+      messages.push(stored)
       chat.importId = crypto.randomUUID()
-      return message
+      return stored
     },
   },
   updateMessage: {
@@ -119,6 +120,15 @@ const temporaryCalls: ConversationCalls = {
     },
   },
 }
+
+function toAttachment(id: string): StoredMessage['attachments'][number] {
+  const { content, ...facts } = findPageFile(id)
+  return { ...facts, uuid: id, identifier: '' }
+}
+
+/** Returns true if a temporary chat has files, which are not kept with it. */
+export const hasFiles = (slug: string): boolean =>
+  chats.get(slug)?.messages.some(({ attachments }) => attachments.length > 0) ?? false
 
 /** Returns the calls of the service, or those of a temporary chat that never leaves this page. */
 export const getCalls = (slug: string): ConversationCalls => (isTemporary(slug) ? temporaryCalls : api.conversations)
@@ -164,7 +174,8 @@ async function storeChat(key: ConversationKey, chat: TemporaryChat): Promise<str
   }
   let slug = ''
   for (let after = 0; after === 0 || after < messages.length; after += MAX_IMPORTED) {
-    const imported = messages.slice(after, after + MAX_IMPORTED).map(toImported)
+    const part = messages.slice(after, after + MAX_IMPORTED)
+    const imported = await Promise.all(part.map((message) => toImported(key, message)))
     const isWhole = after + MAX_IMPORTED >= messages.length
     slug = (await api.conversations.import.mutate({ ...head, after, messages: imported, isWhole })).slug
   }
@@ -173,17 +184,28 @@ async function storeChat(key: ConversationKey, chat: TemporaryChat): Promise<str
   return slug
 }
 
-const toImported = ({ role, model, content, parent, isComplete, createdAt, number }: StoredMessage) => ({
-  role,
-  model,
-  content: content ?? '',
-  isComplete,
-  parent: parent ?? Number.parseInt(number, 10) - 1,
-  createdAt,
-})
+async function toImported(key: ConversationKey, message: StoredMessage) {
+  const { role, model, content, parent, isComplete, createdAt, number, attachments } = message
+  return {
+    role,
+    model,
+    content: (attachments.length > 0 ? await nameFiles(key, message) : content) ?? '',
+    isComplete,
+    parent: parent ?? Number.parseInt(number, 10) - 1,
+    createdAt,
+  }
+}
+
+/** Puts the names of a message's files before its text, in place of the files. */
+async function nameFiles(key: ConversationKey, message: StoredMessage): Promise<string> {
+  const names = message.attachments.map(({ name }) => `[${name}]`)
+  const { text } = (await openMessage(key, message)).answer
+  return key.seal([names.join(' '), text].filter((each) => each !== '').join('\n\n'))
+}
 
 /** Removes a temporary chat from this page. */
 export function forgetTemporaryChat(slug: string): void {
+  for (const { attachments } of chats.get(slug)?.messages ?? []) for (const { id } of attachments) forgetPageFile(id)
   chats.delete(slug)
   queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey.includes(slug) })
   listeners.notify()

@@ -8,7 +8,7 @@ import { ErrorNotice } from '../shared/ui/error-message.tsx'
 import { Notice } from '../shared/ui/notice.tsx'
 import { refreshConversations } from './conversations.ts'
 import { getQueueName, queuedQuestions } from './queued-questions.ts'
-import { forgetTemporaryChat, keepTemporaryChat, useIsKeeping } from './temporary-chats.ts'
+import { forgetTemporaryChat, hasFiles, keepTemporaryChat, useIsKeeping } from './temporary-chats.ts'
 
 /** Tells that a chat is not stored, before its first question. */
 export const TemporaryHint = () => <Notice>{t('app.temporary.hint')}</Notice>
@@ -37,7 +37,9 @@ export function TemporaryNotice({ slug, isAnswering }: { slug: string; isAnsweri
     <>
       <ErrorNotice error={error} />
       <Notice layout="row">
-        <span>{t('app.temporary.hint')}</span>
+        <span>
+          {t('app.temporary.hint')} {hasFiles(slug) && t('app.temporary.filesGo')}
+        </span>
         <Button kind="plain" disabled={isAnswering || isKeeping} onClick={start}>
           {t('app.temporary.keep')}
         </Button>

@@ -1,7 +1,8 @@
 import { api } from '../shared/api/client.ts'
+import { readBase64 } from '../shared/read-base64.ts'
 import { isKeyRefused } from './message-sender.ts'
 import type { RoomFile } from './room.ts'
-import { getMediaType, openRoomFile, readBase64 } from './room-files.ts'
+import { getMediaType, openRoomFile } from './room-files.ts'
 import type { RoomMessage } from './room-message.ts'
 import type { RoomStore, RoomView } from './room-store.ts'
 

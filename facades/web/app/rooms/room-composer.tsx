@@ -106,10 +106,11 @@ function useSealedUploads(draftName: string) {
   const room = useRoomView((view) => view.room)
   const keys = useRoomView((view) => view.keys)
   const key = room && keys.get(room.keyEpoch)
-  return useUploads(draftName, async (file) => {
+  const seal = async (file: File) => {
     if (!room || key === undefined) throw new Error('There is no key to seal with.')
     return sealRoomFile(file, key, room.keyEpoch)
-  })
+  }
+  return useUploads(draftName, { seal })
 }
 
 /** Returns the model and the disclosure of a question, if the text mentions the AI handle. */

@@ -42,12 +42,3 @@ export async function openRoomFile(file: RoomFile, keys: RoomKeys): Promise<Blob
 export async function saveRoomFile(file: RoomFile, keys: RoomKeys): Promise<void> {
   saveFile(await openRoomFile(file, keys), file.name)
 }
-
-/** Encodes with FileReader, which is much faster for large files than code in JavaScript. */
-export const readBase64 = (blob: Blob): Promise<string> =>
-  new Promise((resolve, reject) => {
-    const reader = new FileReader()
-    reader.onload = () => resolve(String(reader.result).replace(/^[^,]*,/, ''))
-    reader.onerror = () => reject(reader.error)
-    reader.readAsDataURL(blob)
-  })

@@ -1,11 +1,11 @@
 import { useState } from 'react'
 import { api } from '../shared/api/client.ts'
+import { readBase64 } from '../shared/read-base64.ts'
 import { t } from '../shared/text/labels.ts'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { isKeyRefused } from './message-sender.ts'
 import { useRoom } from './room-context.ts'
 import { RoomFields } from './room-fields.tsx'
-import { readBase64 } from './room-files.ts'
 import { refreshRooms, saveRoomTexts } from './rooms.ts'
 
 /** Edits the name, the texts and the picture of a room. */

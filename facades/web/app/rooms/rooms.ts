@@ -1,10 +1,10 @@
 import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query'
 import { sealRoomText } from '../../browser/crypto.ts'
 import { api, queryClient } from '../shared/api/client.ts'
+import { readBase64 } from '../shared/read-base64.ts'
 import type { Session } from '../shared/session.tsx'
 import { getKeyring } from './keyring.ts'
 import { getSalts, type Member, type Room } from './room.ts'
-import { readBase64 } from './room-files.ts'
 import { MessageOpener, type SealedText } from './room-message.ts'
 
 /** The first element of the query keys of all lists of rooms and invitations. */

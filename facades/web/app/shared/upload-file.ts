@@ -1,5 +1,6 @@
 import { InputError } from './api/error-text.ts'
 import { setSessionEnded } from './api/session-end.ts'
+import { addPageFile, findPageFile, isPageFile } from './page-files.ts'
 import { t } from './text/labels.ts'
 
 const { api: jsonApi = '' } = document.documentElement.dataset
@@ -7,7 +8,7 @@ const { api: jsonApi = '' } = document.documentElement.dataset
 /** Encrypts a file before it is uploaded. */
 export type SealFile = (file: File) => Promise<Blob>
 
-interface UploadOptions {
+export interface UploadOptions {
   seal?: SealFile | undefined
   signal?: AbortSignal
   /** Receives numbers from 0 to 1. */
@@ -73,15 +74,21 @@ function readUploadResult({ status, response }: XMLHttpRequest): UploadResult {
 const refusalLabels: Record<string, string> = { unsupported_media_type: 'app.files.kind', invalid: 'app.files.kind' }
 
 interface StoredFile {
+  id: string
   name: string
   /** The path below `/proxy/storage/`. */
   identifier: string
 }
 
-/** Uploads a stored file once more, as a file belongs to one message only, and returns the id of the new attachment. */
-export const copyFile = async (file: StoredFile): Promise<string> => uploadCopy(await downloadFile(file))
+/**
+ * Uploads a stored file once more, as a file belongs to one message only, and returns the id of the new attachment. One
+ * that only this page has stays as it is.
+ */
+export const copyFile = async (file: StoredFile): Promise<string> =>
+  isPageFile(file.id) ? file.id : uploadCopy(await downloadFile(file))
 
-export async function downloadFile({ name, identifier }: StoredFile): Promise<File> {
+export async function downloadFile({ id, name, identifier }: StoredFile): Promise<File> {
+  if (isPageFile(id)) return new File([findPageFile(id).content], name)
   const response = await fetch(`/proxy/storage/${identifier}`)
   if (!response.ok) throw new InputError(t('app.files.lost', { name }))
   return new File([await response.blob()], name)
@@ -92,10 +99,21 @@ export async function copyBeginning(
   { id, name }: { id: string; name: string },
   takeBeginning: (text: string) => string,
 ): Promise<string> {
-  const response = await fetch(`${jsonApi}/attachments/${id}/actions/text`)
-  if (!response.ok) throw new InputError(t('app.files.lost', { name }))
+  const text = await readTextOf(id)
+  if (text === undefined) throw new InputError(t('app.files.lost', { name }))
   const copyName = t('app.files.beginningOf', { name: name.replace(/\.txt$/i, '') })
-  return uploadCopy(new File([takeBeginning(await response.text())], `${copyName}.txt`, { type: 'text/plain' }))
+  const copy = new File([takeBeginning(text)], `${copyName}.txt`, { type: 'text/plain' })
+  return isPageFile(id) ? ((await addPageFile(copy)) ?? id) : uploadCopy(copy)
+}
+
+/** Reads the text of a file; undefined if there is none. */
+async function readTextOf(id: string): Promise<string | undefined> {
+  if (isPageFile(id)) {
+    const { mime, content } = findPageFile(id)
+    return mime === 'text/plain' ? content.text() : undefined
+  }
+  const response = await fetch(`${jsonApi}/attachments/${id}/actions/text`)
+  return response.ok ? response.text() : undefined
 }
 
 async function uploadCopy(file: File): Promise<string> {

@@ -3,10 +3,11 @@ import { isGone } from './attachment.ts'
 import { guardClosing } from './closing-guard.ts'
 import { useStoredDraft } from './conversation/draft.ts'
 import { isRecord } from './local-store.ts'
+import { addPageFile, isPageFile } from './page-files.ts'
 import { useSession } from './session.tsx'
 import { formatMegabytes } from './text/file-size.ts'
 import { t } from './text/labels.ts'
-import { type SealFile, uploadFile } from './upload-file.ts'
+import { type SealFile, type UploadOptions, type UploadResult, uploadFile } from './upload-file.ts'
 
 /** A file that is being uploaded or has been. */
 export interface Upload {
@@ -23,24 +24,31 @@ export interface Upload {
   text?: string | undefined
 }
 
+interface UploadsOptions {
+  /** Encrypts the files. */
+  seal?: SealFile
+  /** True if the files stay on this page, as nothing of their chat is stored. */
+  isOnPage?: boolean
+}
+
 /**
- * Uploads the files for the next message one after the other, so that they keep their order, encrypted if `seal` is
- * given. They are part of the draft with this name. With a refusal no file is taken, nor sent of those that are
- * listed, and the refusal is shown. An upload goes on when the form is left, and its file joins the draft.
+ * Uploads the files for the next message one after the other, so that they keep their order. They are part of the draft
+ * with this name. An upload goes on when the form is left, and its file joins the draft.
  */
-export function useUploads(draftName: string, seal?: SealFile, refusal?: string) {
+export function useUploads(draftName: string, { seal, isOnPage = false }: UploadsOptions = {}) {
   const [listed, setUploads] = useState<Upload[]>([])
-  const uploads = refusal === undefined ? listed : listed.map((each) => ({ ...each, id: undefined, refusal }))
+  const uploads = listed.map((each) => refuseOther(each, isOnPage))
   const nextKey = useRef(0)
   const change = (key: number, changes: Partial<Upload>) =>
     setUploads((all) => all.map((each) => (each.key === key ? { ...each, ...changes } : each)))
 
   const keepLate = (file: DraftFile) => draftFiles.keepLate(file)
-  const { upload, stop } = useUploadQueue(change, { seal, keepLate })
+  const store = isOnPage ? keepOnPage : (file: File, options: UploadOptions) => uploadFile(file, { ...options, seal })
+  const { upload, stop } = useUploadQueue(change, { store, keepLate })
   const addOne = (file: File, text?: string): Promise<boolean> => {
     const key = nextKey.current++
-    setUploads((all) => [...all, { key, name: file.name, progress: 0, text, refusal }])
-    return refusal === undefined ? upload(key, file, text) : Promise.resolve(false)
+    setUploads((all) => [...all, { key, name: file.name, progress: 0, text }])
+    return upload(key, file, text)
   }
   const remove = (key: number) => {
     stop(key)
@@ -55,7 +63,7 @@ export function useUploads(draftName: string, seal?: SealFile, refusal?: string)
     change(key, { id: undefined, ...(text === undefined && { refusal: t('app.files.expired') }) })
     if (text !== undefined) await upload(key, new File([text], file.name), text)
   }
-  const draftFiles = useDraftFiles(draftName, listed, restoreOne)
+  const draftFiles = useDraftFiles(draftName, uploads, restoreOne)
   return {
     uploads,
     add: (files: Iterable<File>) => {
@@ -80,18 +88,29 @@ export function useUploads(draftName: string, seal?: SealFile, refusal?: string)
   }
 }
 
+/** Refuses a file that is uploaded where nothing is, or the other way round. */
+const refuseOther = (upload: Upload, isOnPage: boolean): Upload =>
+  upload.id === undefined || isPageFile(upload.id) === isOnPage
+    ? upload
+    : { ...upload, id: undefined, refusal: t(isOnPage ? 'app.temporary.storedFile' : 'app.temporary.pageFile') }
+
 interface FileRules {
   maxFileSize?: number
 }
 
 interface QueueOptions {
-  seal: SealFile | undefined
+  store: (file: File, options: UploadOptions) => Promise<UploadResult>
   /** Keeps a file that is complete after the form was left. */
   keepLate: (file: DraftFile) => Promise<void>
 }
 
+async function keepOnPage(file: File): Promise<UploadResult> {
+  const id = await addPageFile(file)
+  return id === undefined ? { refusal: t('app.files.kind') } : { id }
+}
+
 /** Uploads listed files one after the other. */
-function useUploadQueue(change: (key: number, changes: Partial<Upload>) => void, { seal, keepLate }: QueueOptions) {
+function useUploadQueue(change: (key: number, changes: Partial<Upload>) => void, { store, keepLate }: QueueOptions) {
   const { connection } = useSession()
   const queue = useRef<Promise<unknown>>(Promise.resolve())
   const stops = useRef(new Map<number, AbortController>())
@@ -109,7 +128,7 @@ function useUploadQueue(change: (key: number, changes: Partial<Upload>) => void,
     const endGuard = guardClosing()
     const uploaded = queue.current
       .then(async () => {
-        const result = await uploadFile(file, { seal, signal, showProgress })
+        const result = await store(file, { signal, showProgress })
         if (result.id !== undefined) await keepLate(toDraftFile(result.id, file.name, text))
         return result
       })

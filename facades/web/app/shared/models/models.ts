@@ -22,8 +22,11 @@ const MODELS_KEY = ['models']
 
 /** Returns the most input tokens of a model; undefined if that is not known, or the models are not read yet. */
 export const findMaxInput = (modelId: string): number | undefined =>
-  queryClient.getQueryData<ChatModel[]>(MODELS_KEY)?.find((model) => model.modelId === modelId)?.limits
-    ?.maxInputTokens ?? undefined
+  findModel(modelId)?.limits?.maxInputTokens ?? undefined
+
+/** Returns a model that the page has read. */
+export const findModel = (modelId: string): ChatModel | undefined =>
+  queryClient.getQueryData<ChatModel[]>(MODELS_KEY)?.find((model) => model.modelId === modelId)
 
 /** Reads the chat models that the person may use. */
 export const useModels = () =>
