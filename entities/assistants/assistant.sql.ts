@@ -22,6 +22,9 @@ const isUser = (row: string, { person, groups }: { person: string; groups: strin
 
 const viewer = { person: '$1::int', groups: '$2::text[]' }
 
+/** SQL: a person who may use the assistant may copy it. */
+const isRemixable = (row: string, person: string) => `(${row}.allow_remix or ${isEditor(row, person)})`
+
 /** A version of an assistant with all that a call needs. */
 export interface CallableAssistant {
   handle: string
@@ -80,6 +83,8 @@ export interface ListedAssistant {
   owner: string | null
   mayEdit: boolean
   isOwner: boolean
+  /** True if the person may copy it into an assistant of their own. */
+  mayRemix: boolean
 }
 
 /** Drafts show the texts of their newest version, everything else those of the published one. */
@@ -93,7 +98,7 @@ export const listAssistants = statement<{ assistant: ListedAssistant; total: num
   'list-assistants',
   `select json_build_object('handle', a.handle, 'name', v.name, 'description', v.description, 'audience', a.audience,
             'published', a.published, 'latest', a.latest, 'owner', o.name, 'mayEdit', ${isEditor('a', viewer.person)},
-            'isOwner', a.owner_id is not distinct from ${viewer.person}) as assistant,
+            'isOwner', a.owner_id is not distinct from ${viewer.person}, 'mayRemix', ${isRemixable('a', viewer.person)}) as assistant,
           (count(*) over ())::int as total
      from ${assistants} a join ${versions} v on v.assistant_id = a.id and ${shownVersion}
      left join ${users} o on o.id = a.owner_id
@@ -107,6 +112,7 @@ interface AssistantRow extends ListedAssistant {
   /** Sealed. */
   texts: string
   groups: string[]
+  allowRemix: boolean
   /** Usernames, in the order in which they would inherit. */
   editors: string[]
 }
@@ -119,7 +125,7 @@ export const findAssistant = statement<AssistantRow>(
   'find-assistant',
   `select a.handle, v.name, v.description, a.audience, a.published, a.latest, o.name as owner,
           ${isEditor('a', viewer.person)} as "mayEdit", a.owner_id is not distinct from ${viewer.person} as "isOwner",
-          v.number as version, v.model, v.texts, to_json(a.groups) as groups, ${editorNames} as editors
+          ${isRemixable('a', viewer.person)} as "mayRemix", v.number as version, v.model, v.texts, to_json(a.groups) as groups, a.allow_remix as "allowRemix", ${editorNames} as editors
      from ${assistants} a join ${versions} v on v.assistant_id = a.id and ${shownVersion}
      left join ${users} o on o.id = a.owner_id
     where a.handle = $3 and ${isUser('a', viewer)} and (a.published is not null or ${isEditor('a', viewer.person)})`,
@@ -157,6 +163,16 @@ export const findVersion = statement<VersionRow>(
     where a.handle = $2 and ${isEditor('a', '$1::int')}`,
 )
 
+/**
+ * Finds the published version of an assistant that a person may copy. Values: the person's id and groups, and the handle.
+ */
+export const findRemixable = statement<VersionRow & { mayRemix: boolean }>(
+  'find-remixable-assistant',
+  `select ${versionColumns}, ${isRemixable('a', viewer.person)} as "mayRemix"
+     from ${assistants} a join ${versions} v on v.assistant_id = a.id and v.number = a.published
+    where a.handle = $3 and ${isUser('a', viewer)}`,
+)
+
 /** Finds a version of a locked assistant. Values: the assistant's id, and the number. */
 export const findVersionOf = statement<VersionRow>(
   'find-version-of-assistant',
@@ -170,6 +186,7 @@ export interface LockedAssistant {
   owner: string | null
   audience: Audience
   groups: string[]
+  allowRemix: boolean
   editors: string[]
   published: number | null
   latest: number
@@ -182,7 +199,7 @@ export interface LockedAssistant {
 export const lockAssistant = statement<LockedAssistant>(
   'lock-assistant',
   `select a.id, a.handle, a.owner_id as "ownerId", (select u.username from ${users} u where u.id = a.owner_id) as owner,
-          a.audience, to_json(a.groups) as groups, ${editorNames} as editors, a.published, a.latest
+          a.audience, to_json(a.groups) as groups, a.allow_remix as "allowRemix", ${editorNames} as editors, a.published, a.latest
      from ${assistants} a where a.handle = $2 and ($1::int is null or ${isEditor('a', '$1::int')}) for update of a`,
 )
 
@@ -220,10 +237,10 @@ export const publishVersion = statement<{ number: number }>(
    update ${assistants} set published = version.number, updated_at = now() from version where id = $1::int returning version.number`,
 )
 
-/** Values: the assistant's id, audience, and groups. */
+/** Values: the assistant's id, audience, groups, and whether its users may copy it. */
 export const setAudience = statement<never>(
   'set-assistant-audience',
-  `update ${assistants} set audience = $2, groups = $3::text[], updated_at = now() where id = $1::int`,
+  `update ${assistants} set audience = $2, groups = $3::text[], allow_remix = $4, updated_at = now() where id = $1::int`,
 )
 
 /** Values: the assistant's id, and the id of the owner or null. */

@@ -20,6 +20,8 @@ export const Assistant = defineEntity({
     audience: p.enum(audiences).default('private'),
     /** The groups that may use it, if its audience is `groups`. */
     groups: p.array().defaultRaw(`'{}'`),
+    /** True if whoever may use it may copy it, with its instructions, into an assistant of their own. */
+    allowRemix: p.boolean().default(false),
     /** The number of the version that answers; null before one was published. */
     published: p.integer().nullable(),
     /** The number of the newest version. */

@@ -69,7 +69,8 @@ function throwOf(error: unknown, handle: string): never {
 }
 
 async function applyEntry(ctx: Context, em: EntityManager, entry: AssistantEntry): Promise<AppliedAssistant> {
-  const { handle, owner, audience, groups, editors, publish, ...content } = entry
+  const { handle, owner, audience, groups, editors, allowRemix, publish, ...content } = entry
+  const sharing = { audience, groups, editors, allowRemix }
   const existing = await findExisting(ctx, em, handle)
   const ownerId = await findOwner(em, owner)
   await assertModels(ctx, content, listModels(existing), em)
@@ -77,10 +78,10 @@ async function applyEntry(ctx: Context, em: EntityManager, entry: AssistantEntry
   const version = await applyContent(ctx, em, { id, existing, content })
   const isPublished = publish && version !== existing?.row.published
   if (isPublished) await runStatement(em, publishVersion, [id, version])
-  const isShared = existing ? isSameSharing(existing.row, { owner, audience, groups, editors }) : false
+  const isShared = existing ? isSameSharing(existing.row, { owner, ...sharing }) : false
   if (!isShared) {
     await runStatement(em, setOwner, [id, ownerId])
-    await writeSharing(em, id, { audience, groups, editors, owner })
+    await writeSharing(em, id, { ...sharing, owner })
   }
   const published = isPublished ? version : (existing?.row.published ?? null)
   if (!existing) return { handle, outcome: 'created', version, published }
@@ -120,12 +121,12 @@ async function findExisting(ctx: Context, em: EntityManager, handle: string): Pr
   return row && { row, content: await readVersionOf(ctx, em, row, row.latest) }
 }
 
-type SharedRow = Pick<LockedAssistant, 'owner' | 'audience' | 'groups' | 'editors'>
+type SharedRow = Pick<LockedAssistant, 'owner' | 'audience' | 'groups' | 'editors' | 'allowRemix'>
 
 const isSameSharing = (one: SharedRow, other: SharedRow) => toComparable(one) === toComparable(other)
 
-const toComparable = ({ owner, audience, groups, editors }: SharedRow) =>
-  JSON.stringify([owner, audience, [...groups].sort(), [...editors].sort()])
+const toComparable = ({ owner, audience, groups, editors, allowRemix }: SharedRow) =>
+  JSON.stringify([owner, audience, allowRemix, [...groups].sort(), [...editors].sort()])
 
 async function findOwner(em: EntityManager, username: string | null): Promise<number | null> {
   if (username === null) return null

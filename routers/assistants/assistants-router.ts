@@ -15,6 +15,7 @@ import {
   deleteOwn,
   type PersonContext,
   publish,
+  remix,
   restoreVersion,
   saveVersion,
   share,
@@ -60,6 +61,8 @@ type ShownAssistant = ListedAssistant &
     model: string
     /** Present for editors. */
     groups?: string[]
+    /** Present for editors. */
+    allowRemix?: boolean
     /** Present for editors: usernames. */
     editors?: string[]
   }
@@ -82,9 +85,9 @@ export const assistantsRouter = router({
     .query(async ({ ctx, input }): Promise<ShownAssistant> => {
       const [found] = await ctx.services.sql(findAssistant, [...toViewer(ctx), input.handle])
       if (!found) throw createUnknownAssistant()
-      const { texts, groups, editors, ...shown } = found
+      const { texts, groups, editors, allowRemix, ...shown } = found
       const { greeting, starters } = openTexts(ctx.services.vault, texts)
-      return { ...shown, greeting, starters, ...(shown.mayEdit && { groups, editors }) }
+      return { ...shown, greeting, starters, ...(shown.mayEdit && { groups, editors, allowRemix }) }
     }),
 
   versions: userWith('read')
@@ -117,6 +120,11 @@ export const assistantsRouter = router({
     })
     .input(contentInput)
     .mutation(({ ctx, input }): Promise<VersionRef> => saveVersion(ctx, input)),
+
+  remix: writer()
+    .meta(about('Copy what is published of an assistant into a private one of the caller, if its owner allows it.'))
+    .input(z.strictObject({ handle, newHandle: handle }))
+    .mutation(({ ctx, input }): Promise<VersionRef> => remix(ctx, input)),
 
   publish: writer()
     .meta(about('Have a version of an assistant answer from now on.'))

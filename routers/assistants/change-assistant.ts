@@ -3,6 +3,7 @@ import {
   countOwnAssistants,
   deleteAssistant,
   findEditors,
+  findRemixable,
   findVersionOf,
   insertAssistant,
   insertVersion,
@@ -56,10 +57,31 @@ interface NewAssistant {
   publish: boolean
 }
 
-/** Creates a private assistant of the caller. */
-export async function createOwn(ctx: PersonContext, { handle, content, publish }: NewAssistant): Promise<VersionRef> {
+/** Creates a private assistant of the caller, with models that they may use. */
+export async function createOwn(ctx: PersonContext, assistant: NewAssistant): Promise<VersionRef> {
+  await assertModels(ctx, assistant.content, [])
+  return insertOwn(ctx, assistant, {})
+}
+
+/** Copies the published version of an assistant that the caller may use into a private one of theirs. */
+export async function remix(
+  ctx: PersonContext,
+  { handle, newHandle }: { handle: string; newHandle: string },
+): Promise<VersionRef> {
+  const { sql, vault } = ctx.services
+  const { id: person, groups } = ctx.caller.person
+  const [found] = await sql(findRemixable, [person, groups, handle])
+  if (!found) throw createUnknownAssistant()
+  if (!found.mayRemix) throw new Problem('not_permitted', { detail: 'Its owner lets nobody copy it.' })
+  return insertOwn(ctx, { handle: newHandle, content: toContent(vault, found), publish: false }, { remixOf: handle })
+}
+
+async function insertOwn(
+  ctx: PersonContext,
+  { handle, content, publish }: NewAssistant,
+  change: object,
+): Promise<VersionRef> {
   const { id: person } = ctx.caller.person
-  await assertModels(ctx, content, [])
   return runInTransaction(ctx, undefined, async (em) => {
     await runStatement(em, lockPerson, [person])
     const { count } = await runForOneRow(em, countOwnAssistants, [person])
@@ -67,7 +89,7 @@ export async function createOwn(ctx: PersonContext, { handle, content, publish }
     const id = await insertHandle(em, handle, person)
     await writeVersion(ctx, em, { id, number: 1, author: person, content })
     if (publish) await runStatement(em, publishVersion, [id, 1])
-    recordChange(ctx, handle, { created: true, version: 1, published: publish })
+    recordChange(ctx, handle, { ...change, created: true, version: 1, published: publish })
     return { handle, version: 1, isPublished: publish }
   })
 }
@@ -192,12 +214,16 @@ export async function share(
   return runInTransaction(ctx, undefined, async (em) => {
     const assistant = await lockOwn(em, person, handle)
     await writeSharing(em, assistant.id, { ...sharing, owner: username })
-    const { audience, groups, editors } = assistant
+    const { audience, groups, editors, allowRemix } = assistant
     const change = {
       audience: { before: audience, after: sharing.audience },
       groups: { before: groups, after: sharing.groups },
     }
-    recordChange(ctx, handle, { ...change, editors: { before: editors.length, after: sharing.editors.length } })
+    recordChange(ctx, handle, {
+      ...change,
+      allowRemix: { before: allowRemix, after: sharing.allowRemix },
+      editors: { before: editors.length, after: sharing.editors.length },
+    })
     return { handle, ...sharing }
   })
 }
@@ -206,7 +232,7 @@ export async function share(
 export async function writeSharing(
   em: EntityManager,
   id: number,
-  { audience, groups, editors, owner }: Sharing & { owner: string | null },
+  { audience, groups, editors, allowRemix, owner }: Sharing & { owner: string | null },
 ): Promise<void> {
   const found = new Map((await runStatement(em, findEditors, [editors])).map((row) => [row.username, row.id]))
   const issues = editors.flatMap((name, at): Issue[] => {
@@ -214,7 +240,7 @@ export async function writeSharing(
     return found.has(name) ? [] : [{ path: ['editors', at], message: 'is nobody who can be an editor' }]
   })
   if (issues.length > 0) throw new Problem('invalid', { issues })
-  await runStatement(em, setAudience, [id, audience, groups])
+  await runStatement(em, setAudience, [id, audience, groups, allowRemix])
   await runStatement(em, replaceEditors, [id, editors.map((name) => found.get(name))])
 }
 

@@ -101,6 +101,10 @@ export const sharingMembers = {
   audience: z.enum(audiences),
   groups: groups.default([]),
   editors: usernames.default([]),
+  allowRemix: z
+    .boolean()
+    .default(false)
+    .describe('True lets whoever may use it copy it, with its instructions, into an assistant of their own.'),
 }
 
 export const refineSharing = (

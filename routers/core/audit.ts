@@ -20,6 +20,7 @@ const selfServiceCalls: Partial<Record<string, (input: Input) => boolean>> = {
   'assistants.create': () => true,
   'assistants.delete': () => true,
   'assistants.publish': () => true,
+  'assistants.remix': () => true,
   'assistants.restore': () => true,
   'assistants.save': () => true,
   'assistants.share': () => true,

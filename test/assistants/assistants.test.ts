@@ -75,6 +75,7 @@ test('a handle of others and one that never was are answered alike everywhere', 
     ['restore', { version: 1 }],
     ['share', { audience: 'all' }],
     ['delete', {}],
+    ['remix', { newHandle: `${handle}-copy` }],
   ]
 
   for (const [name, input] of inputs) {
@@ -129,6 +130,7 @@ test('people who only use an assistant read neither its instructions nor its edi
     version: 1,
     mayEdit: false,
     isOwner: false,
+    mayRemix: false,
   })
   expect((await stranger.call('version', { handle, version: 1 })).status).toBe(404)
 })
@@ -176,6 +178,25 @@ test('instructions, greeting and starters are nowhere in clear in the database',
     ).toEqual([])
   }
   expect(svc.log.join('')).not.toContain('CANARYPROMPT')
+})
+
+test('an assistant is copied only where its owner allows that, and the copy is private', async () => {
+  const { svc, owner, stranger, colleague, handle } = await createPeople()
+  await owner.create(handle)
+  await owner.shareWithAll(handle)
+  const copy = { handle, newHandle: `${handle}-copy` }
+
+  expect(await stranger.call('remix', copy)).toMatchObject({ status: 403, problem: 'not_permitted' })
+  await owner.call('share', { handle, audience: 'all', allowRemix: true })
+  await owner.call('save', { handle, content: buildContent({ systemPrompt: 'A draft.' }) })
+  expect((await stranger.call('remix', copy)).data).toEqual({ handle: copy.newHandle, version: 1, isPublished: false })
+  const { data } = await stranger.call('version', { handle: copy.newHandle, version: 1 })
+  expect(data).toMatchObject({ systemPrompt: 'Answer as a librarian.', model: 'mock-1' })
+  expect((await owner.call('get', { handle: copy.newHandle })).status).toBe(404)
+  expect((await stranger.call('remix', copy)).problem).toBe('conflict')
+  await owner.call('share', { handle, audience: 'private', allowRemix: true })
+  expect(await colleague.call('remix', { handle, newHandle: `${handle}-other` })).toMatchObject({ status: 404 })
+  expect((await callAssistants(svc, 'remix', copy)).problem).toBe('signed_out')
 })
 
 test('wrong content and sharing are refused in the words of the caller', async () => {

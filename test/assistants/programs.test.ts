@@ -3,13 +3,20 @@ import OpenAI from 'openai'
 import { beforeEach, expect, test } from 'vitest'
 import { answers, buildQuestion, refuses } from '../kit/ai/provider.ts'
 import { startWithProvider, streamHeaders } from '../kit/ai/provider-service.ts'
+import { startApp } from '../kit/app.ts'
 import { addPerson, buildContent } from '../kit/assistants/people.ts'
 import { shareResource } from '../kit/share-resource.ts'
 import { watchStatements } from '../kit/statements.ts'
 
 const TEXT = 'Good day to you.'
-const models = ['mock-1', 'mock-2', 'mock-3'].map((id) => ({ id, label: id, external: true }))
-const app = shareResource(() => startWithProvider(answers(TEXT), { models }, { RETENTION_USAGE_MONTHS: '2' }))
+const tools = ['weather', 'patient']
+const models = ['mock-1', 'mock-2', 'mock-3'].map((id) => ({ id, label: id, external: true, tools }))
+const settings = {
+  APP_KEY: 'k'.repeat(48),
+  EXTENSIONS: 'test/fixtures/extension.ts',
+  RETENTION_USAGE_MONTHS: '2',
+}
+const app = shareResource(() => startWithProvider(answers(TEXT), { models }, settings))
 beforeEach(() => app.answerBy(answers(TEXT)))
 const statements = watchStatements()
 
@@ -108,6 +115,39 @@ test('parameters of the assistant win and are named, and a longer answer is not 
   const kept = await complete(asker.token, model, { temperature: 0.2, max_tokens: 7 })
   expect(kept.headers.get('x-ignored-parameters')).toBeNull()
   expect(app.upstream.requests.at(-1)?.body).toMatchObject({ temperature: 0.2, max_tokens: 7 })
+})
+
+test("an assistant gives its tools, and the caller's functions are added", async () => {
+  const own = { type: 'function', function: { name: 'own', parameters: { type: 'object', properties: {} } } }
+  const readTools = async (toolsOfAssistant: string[] | null, sent: unknown[] | undefined) => {
+    const { asker, model } = await createPeople({ tools: toolsOfAssistant })
+    expect((await complete(asker.token, model, { tools: sent })).status).toBe(200)
+    const received = app.upstream.requests.at(-1)?.body.tools as { function: { name: string } }[] | undefined
+    return received?.map(({ function: { name } }) => name)
+  }
+
+  expect(await readTools(null, undefined)).toEqual(['weather', 'patient'])
+  expect(await readTools([], undefined)).toBeUndefined()
+  expect(await readTools(['patient', 'no-such-tool'], [own])).toEqual(['patient', 'own'])
+  expect(await readTools(['capability:forecast:auto'], ['patient'])).toEqual(['weather', 'patient'])
+})
+
+test('an assistant is shared and withdrawn at once in every replica', async () => {
+  const { owner, asker, handle, model } = await createPeople()
+  const { DATABASE_URL = '', AI_CONFIG = '' } = app.svc.env
+  await using other = await startApp({ ...settings, DATABASE_URL, AI_CONFIG })
+  const ask = async () => {
+    const body = { model, messages: [{ role: 'user', content }] }
+    return (await other.send('POST', '/v1/chat/completions', { token: asker.token, body })).status
+  }
+
+  expect(await ask()).toBe(200)
+  await owner.call('share', { handle, audience: 'groups', groups: ['staff'] })
+  expect(await ask()).toBe(404)
+  await app.svc.host.admin.setGroups({ user: { id: asker.id }, groups: ['staff'] })
+  expect(await ask()).toBe(200)
+  await owner.call('delete', { handle })
+  expect(await ask()).toBe(404)
 })
 
 test('a version in the name answers after a later one, and a draft only for editors', async () => {

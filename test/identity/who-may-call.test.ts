@@ -162,7 +162,7 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
   {
     open: 'a user',
     by: 'write',
-    to: 'assistants.create assistants.save assistants.publish assistants.restore assistants.share assistants.delete',
+    to: 'assistants.create assistants.save assistants.publish assistants.restore assistants.share assistants.delete assistants.remix',
   },
   { open: 'an administrator in a browser', to: 'assistants.overview' },
   { open: 'the host', to: 'assistants.applyFile assistants.publishAny' },
