@@ -1,8 +1,9 @@
 import { defineCommand } from 'citty'
 import type { ToolDefinition } from '../../entities/catalogue/ai-tool.ts'
+import { toolPrice } from '../../routers/ports/ai/tool-price.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { CancelledError, UsageError } from '../errors.ts'
-import { groupList } from '../flag-values.ts'
+import { groupList, parseFlag } from '../flag-values.ts'
 import { formatTable } from '../output.ts'
 
 interface DescribedTool {
@@ -61,6 +62,7 @@ export const mcpCommand = (context: CommandContext) =>
       approve: approveCommand(context),
       access: serverAccessCommand(context),
       groups: toolGroupsCommand(context),
+      price: serverPriceCommand(context),
     },
   })
 
@@ -116,6 +118,7 @@ export const listServersCommand = (context: CommandContext) =>
         asks: requireApproval,
         groups: server.groups,
         programs: server.gateway,
+        price: server.pricePerCall,
         account: server.account,
         connected: server.connections,
       }))
@@ -192,15 +195,38 @@ const serverAccessCommand = (context: CommandContext) =>
     },
     async run({ args: { name, groups, programs } }) {
       const change = { ...(groups !== undefined && { groups: groupList.parse(groups) }), ...readPrograms(programs) }
-      const servers = await context.open(({ host }) => host.mcp.servers())
-      const [server, other] = servers.filter(({ label }) => label === name)
-      if (!server) throw new UsageError(`There is no server ${name}.`)
-      if (other) throw new UsageError(`There are several servers ${name}. Change them in the browser.`)
+      const server = await findServer(context, name)
       await context.open(({ host }) => host.mcpServers.update({ id: String(server.id), ...change }))
       const record = { server: name, groups: server.groups, gateway: server.gateway, ...change }
       const programsToo = record.gateway ? 'also' : 'but not'
       const who = describeGroups(record.groups)
       context.print({ record, text: `${who} may call the tools of ${name}, ${programsToo} with their own programs.` })
+    },
+  })
+
+/** Finds a server by its label. Throws if there is none or several. */
+async function findServer(context: CommandContext, name: string) {
+  const servers = await context.open(({ host }) => host.mcp.servers())
+  const [server, other] = servers.filter(({ label }) => label === name)
+  if (!server) throw new UsageError(`There is no server ${name}.`)
+  if (other) throw new UsageError(`There are several servers ${name}. Change them in the browser.`)
+  return server
+}
+
+const serverPriceCommand = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Set what each call of a tool of a server costs, which limits in money and bills count.' },
+    args: {
+      name: { type: 'positional', description: 'The label of the server.', required: true },
+      price: { type: 'string', description: 'The price of a call, such as "0.005 EUR", or `free`.', required: true },
+      json,
+    },
+    async run({ args: { name, price } }) {
+      const pricePerCall = price === 'free' ? null : parseFlag(toolPrice, price, '--price')
+      const server = await findServer(context, name)
+      await context.open(({ host }) => host.mcpServers.update({ id: String(server.id), pricePerCall }))
+      const text = `A call of a tool of ${name} costs ${pricePerCall ?? 'nothing'}.`
+      context.print({ record: { server: name, pricePerCall }, text })
     },
   })
 

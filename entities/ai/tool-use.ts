@@ -43,5 +43,8 @@ export const ToolUse = defineEntity({
     durationMs: p.integer(),
     /** Size of the result that the caller got. */
     bytes: p.integer().default(0),
+    /** Millionths of the currency; absent if it cost nothing. A usage record has the same, for bills. */
+    costMicros: p.bigint('number').nullable(),
+    currency: p.character().length(3).nullable(),
   },
 })

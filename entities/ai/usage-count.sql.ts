@@ -17,7 +17,7 @@ const countedSubjects = `unnest(case l.subject
        end)`
 
 /**
- * SQL for the recorded usage of models in the running periods of limits. Roles and groups are those of today. A call counts in the
+ * SQL for the recorded usage of models, and the costs of tools, in the running periods of limits. Roles and groups are those of today. A call counts in the
  * period in which it began.
  */
 const recordedModelUsage = `
@@ -30,6 +30,7 @@ const recordedModelUsage = `
        left join ${User.tableName} u on u.id = r.user_id
       cross join lateral ${countedSubjects} as w(subject_id)
       where l.id = any($1::int[]) and l.active and l.unit <> 'calls' and w.subject_id is not null
+        and (r.kind = 'model' or (l.unit = 'money' and l.subject not in ('provider', 'model')))
         and (l.subject_id is null or l.subject_id = w.subject_id)
       group by l.id, w.subject_id, s.starts_at, s.ends_at`
 

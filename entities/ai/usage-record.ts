@@ -13,6 +13,9 @@ export type UsageContext = (typeof usageContexts)[number]
 export const outcomes = ['completed', 'cut', 'refused', 'failed', 'aborted', 'lost'] as const
 export type Outcome = (typeof outcomes)[number]
 
+/** What was called. A call of a tool has a record only if it has a price; its model is the tool, its provider the server's label. */
+export const usageKinds = ['model', 'tool'] as const
+
 /** Names of usage counts. Cached tokens are part of the input, reasoning tokens of the output. */
 export const usageCounts = [
   'inputTokens',
@@ -55,7 +58,7 @@ export const usageColumns = {
   priceId: p.integer().nullable(),
 }
 
-/** A model call, without its texts. It outlives the person and the token. */
+/** A call of a model, or of a tool with a price, without its texts. It outlives the person and the token. */
 export const UsageRecord = defineEntity({
   name: 'UsageRecord',
   tableName: 'usage_records',
@@ -69,6 +72,7 @@ export const UsageRecord = defineEntity({
     roomId: p.integer().nullable(),
     /** The external app that asked, if any; the app may be deleted. */
     appId: p.integer().nullable(),
+    kind: p.enum(usageKinds).default('model'),
     ...callColumns,
     inputTokens: p.integer().default(0),
     ...usageColumns,

@@ -1,6 +1,7 @@
 import { User } from '../identity/user.ts'
 import { epochMs, unboundedStatement } from '../sql/statement.ts'
 import { periodAt } from './usage-counter.sql.ts'
+import type { usageKinds } from './usage-record.ts'
 
 /** A recorded call, with all that limits need to count it. */
 export interface RecordedCall {
@@ -11,6 +12,7 @@ export interface RecordedCall {
   tokenId: number | null
   roomId: number | null
   appId: number | null
+  kind: (typeof usageKinds)[number]
   provider: string
   model: string
   tokens: number
@@ -33,7 +35,7 @@ const earliest = `(select least(min(s.starts_at), ${dayStart('$1')}) from ${zone
  * a day at most. Values: the first and the last day, and pairs of a period and a time zone.
  */
 export const listRecordedCalls = unboundedStatement<RecordedCall>(
-  `select c.user_id as "userId", u.username, u.role, u.groups, c.token_id as "tokenId", c.room_id as "roomId", c.app_id as "appId", c.provider, c.model,
+  `select c.user_id as "userId", u.username, u.role, u.groups, c.token_id as "tokenId", c.room_id as "roomId", c.app_id as "appId", c.kind, c.provider, c.model,
           c.input_tokens::float8 + c.output_tokens as tokens, c.cost_micros::float8 as "costMicros", c.currency,
           c.began >= ${dayStart('$1')} as "isAsked", w.periods
      from (select *, created_at - duration_ms * interval '1 ms' as began from usage_records

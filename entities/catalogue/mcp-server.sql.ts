@@ -11,6 +11,8 @@ export interface CallableServerRow
   /** Sealed, like the configuration. */
   apiKey: string | null
   additionalConfig: string | null
+  /** As in `0.005 EUR`; null if calls cost nothing. */
+  pricePerCall: string | null
   /** In milliseconds. */
   timeouts: { connect?: number; read?: number; sseIdle?: number }
 }
@@ -20,7 +22,7 @@ export const callableServer = (s: string) => `json_build_object('id', ${s}.id, '
     'url', ${s}.url, 'transport', ${s}.transport, 'requireApproval', ${s}.require_approval,
     'groups', ${s}.groups, 'gateway', ${s}.gateway,
     'protocolVersion', ${s}.protocol_version, 'apiKey', ${s}.api_key, 'additionalConfig', ${s}.additional_config,
-    'timeouts', ${s}.timeouts, 'account', ${s}.account)`
+    'timeouts', ${s}.timeouts, 'account', ${s}.account, 'pricePerCall', ${s}.price_per_call)`
 
 export const listToolServers = statement<{ server: CallableServerRow }>(
   'list-tool-servers',
@@ -39,6 +41,7 @@ export interface ServerSummary
     | 'status'
     | 'version'
     | 'account'
+    | 'pricePerCall'
     | 'oauthClientId'
     | 'oauthScopes'
     | 'oauthIssuer'
@@ -55,7 +58,7 @@ export interface ServerSummary
 export const listServers = statement<ServerSummary>(
   'list-servers',
   `select s.id, to_json(s.groups) as groups, s.gateway, s.server_label as label, s.transport, s.url, s.status, s.version, s.protocol_version as "protocolVersion",
-          s.require_approval as "requireApproval", s.account, s.oauth_client_id as "oauthClientId",
+          s.require_approval as "requireApproval", s.account, s.price_per_call as "pricePerCall", s.oauth_client_id as "oauthClientId",
           s.oauth_scopes as "oauthScopes", s.oauth_issuer as "oauthIssuer",
           (select count(*)::int from mcp_connections c where c.server_id = s.id and c.state = 'active') as connections,
           count(t.id)::int as tools,

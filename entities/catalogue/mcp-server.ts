@@ -45,6 +45,8 @@ export const McpServer = defineEntity({
     oauthScopes: p.json<string[]>().nullable(),
     /** The authorization server, whose addresses are trusted like the server's own; null if it is found. */
     oauthIssuer: p.string().length(2048).nullable(),
+    /** What each call costs, as in `0.005 EUR`; null if it costs nothing. */
+    pricePerCall: p.string().length(20).nullable(),
     status: p.enum(availabilities).default('unknown'),
     /** Values of the configuration file; absent if it does not contain the server. */
     synced: p.json<Record<string, unknown>>().nullable().hidden(),

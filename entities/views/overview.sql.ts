@@ -29,7 +29,7 @@ export const callsByHour = unboundedStatement<HourOfCalls>(
           coalesce(sum(r.input_tokens), 0)::float8 as "inputTokens", coalesce(sum(r.output_tokens), 0)::float8 as "outputTokens"
      from generate_series(date_trunc('hour', now()) - ($1::int - 1) * interval '1 hour', date_trunc('hour', now()), interval '1 hour') as h(hour)
      left join (select id, outcome, input_tokens, output_tokens, date_trunc('hour', created_at) as hour from ${UsageRecord.tableName}
-                 where created_at >= date_trunc('hour', now()) - ($1::int - 1) * interval '1 hour') r on r.hour = h.hour
+                 where kind = 'model' and created_at >= date_trunc('hour', now()) - ($1::int - 1) * interval '1 hour') r on r.hour = h.hour
     group by h.hour order by h.hour`,
 )
 
@@ -53,7 +53,8 @@ export const selectModelQuality = (order: keyof typeof qualityOrders) =>
     `select * from (
        select r.model, r.provider, count(*)::int as calls, ${failed} as failed, ${durationAtShare('duration_ms', 0.5)} as "medianMs",
               ${durationAtShare('duration_ms', 0.95)} as "slowestMs", ${durationAtShare('first_piece_ms', 0.5)} as "firstPieceMs"
-         from ${UsageRecord.tableName} r where r.created_at >= now() - $1::int * interval '1 day' group by r.model, r.provider) m
+         from ${UsageRecord.tableName} r
+        where r.kind = 'model' and r.created_at >= now() - $1::int * interval '1 day' group by r.model, r.provider) m
       order by ${qualityOrders[order]}, calls desc, model limit 50`,
   )
 

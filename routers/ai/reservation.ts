@@ -83,7 +83,7 @@ export async function tryReserve(
   return result
 }
 
-function toUsageContext({ token }: ChatContext['caller'], roomId: number | undefined): UsageContext {
+export function toUsageContext({ token }: ChatContext['caller'], roomId: number | undefined): UsageContext {
   if (roomId !== undefined) return 'group'
   if (!token) return 'private'
   return token.appId === undefined ? 'api' : 'external'

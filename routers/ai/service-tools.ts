@@ -36,7 +36,7 @@ export function listSelectedServiceTools(
 /** Builds the function that a model calls. */
 function toFunctionTool(ctx: ChatContext, tool: CallableTool, approvals: Approvals): FunctionTool {
   const { name, description, input, needsApproval } = tool
-  const { surface } = approvals
+  const { site } = approvals
   approvals.needsApproval ||= needsApproval
   const approval = {
     server: getServerLabel(tool),
@@ -49,10 +49,10 @@ function toFunctionTool(ctx: ChatContext, tool: CallableTool, approvals: Approva
     input,
     schema: tool.inputSchema,
     ...(needsApproval && { approval }),
-    noteInvalid: () => recordInvalidCall(ctx, tool, surface),
+    noteInvalid: () => recordInvalidCall(ctx, tool, site),
     async run(input, signal, begin) {
       const outcome = await callCheckedTool(ctx, tool, input, {
-        surface,
+        ...site,
         signal,
         asks: approvals,
         begin,

@@ -47,8 +47,7 @@ export async function startCall(
   const resolved = roomId === undefined ? await resolveAssistant(ctx, callerRequest) : callerRequest
   const uniqueRequest = { ...resolved, messages: [...withUniqueCallIds(resolved.messages)] }
   return await prepareCall(ctx, async (find, countRequest) => {
-    const surface = roomId === undefined ? 'chat' : 'room'
-    const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation, approvalMode, surface })
+    const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation, approvalMode, roomId })
     const prepared = await prepareRequest(ctx, uniqueRequest, { find, mapIssue, roomId, approvalMode })
     await countRequest()
     using memory = new DisposableStack()

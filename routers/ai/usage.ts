@@ -67,14 +67,22 @@ const usagePageInput = {
 
 export const usageRouter = router({
   summary: userWith('read')
-    .meta(about("Sum up the caller's own AI calls by day, model and context."))
+    .meta(
+      about(
+        "Sum up the caller's own AI calls by day, model and context. Calls of tools that cost something are among them, under the name of the tool.",
+      ),
+    )
     .input(period)
     .query(({ ctx, input }) => ctx.services.sql(summariseUsage, [ctx.caller.person.id, input.from, input.to])),
 
   limits: ownLimits,
 
   report: adminWith('read')
-    .meta(about("Sum up everybody's AI calls by person, model, context and outcome."))
+    .meta(
+      about(
+        "Sum up everybody's AI calls by person, model, context and outcome, with calls of tools that cost something.",
+      ),
+    )
     .input(period)
     .query(({ ctx, input }) => ctx.services.sql(reportUsage, [input.from, input.to])),
 

@@ -39,6 +39,7 @@ test('a call that runs while its server is changed gets its result', async () =>
     account: 'shared',
     protocolVersion: null,
     timeouts: {},
+    pricePerCall: null,
     apiKey: null,
     additionalConfig: null,
   }

@@ -320,6 +320,15 @@ describeWith('chromium')('operation in the administration', () => {
       await svc.rows('select s.groups as server, s.gateway, t.groups as tool from mcp_servers s, ai_tools t'),
     ).toEqual([{ server: ['staff', 'board'], gateway: false, tool: ['staff', 'board'] }])
 
+    await page.getByRole('table', { name: 'Tool servers' }).getByRole('button', { name: 'free' }).click()
+    await dialog.getByLabel('Price of a call').fill('much')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.getByText('must be a price such as 0.005 EUR').waitFor()
+    await dialog.getByLabel('Price of a call').fill('0.005 EUR')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await page.getByRole('table', { name: 'Tool servers' }).getByText('0.005 EUR').waitFor()
+
     await showAdmin(page, 'models')
     await page.getByRole('link', { name: 'Demo (not an AI)' }).click()
     await page.getByRole('button', { name: 'Tools' }).click()

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { type Context, findCredential } from '../../core/context.ts'
 import type { Services } from '../../core/services.ts'
 import type { ApprovalPart, SingleRun, ToolOutcome } from '../../ports/ai/tools.ts'
+import type { CallSite } from '../tools/tool-use-record.ts'
 import type { ApprovableCall, ApprovalRefusal } from './approvable-call.ts'
 import { ApprovedCalls } from './approved-calls.ts'
 import { type ApprovalAnswer, buildAnswerKey, buildQuestionKey, FOR_SESSION } from './my-approvals.ts'
@@ -121,8 +122,8 @@ export type ApprovalMode = 'inline' | 'deferred' | undefined
 
 interface ApprovalScope extends Omit<ConversationScope, 'credential'> {
   approvalMode: ApprovalMode
-  /** The surface on which the person answers. */
-  surface?: 'chat' | 'room'
+  /** The room where the answer is given, if any. */
+  roomId?: number | undefined
 }
 
 /** Approvals of tool calls within one answer. */
@@ -135,7 +136,8 @@ export class Approvals {
   /** Set for a program, which may not answer some questions itself. */
   readonly #page: PageApprovals | undefined
   readonly #person: number
-  readonly surface: 'chat' | 'room'
+  /** Where tools are called. */
+  readonly site: CallSite
   /** Calls that the person approved in this request. */
   readonly approvedCalls = new ApprovedCalls(this)
   readonly #answersByTool = new Map<string, boolean>()
@@ -148,7 +150,7 @@ export class Approvals {
   /** True if some tool of the model needs an approval. */
   needsApproval = false
 
-  constructor(ctx: Context, { approvalMode, surface = 'chat', ...scope }: ApprovalScope) {
+  constructor(ctx: Context, { approvalMode, roomId, ...scope }: ApprovalScope) {
     const credential = findCredential(ctx)
     const requester = { person: scope.person, credential }
     const isProgram = ctx.caller.type === 'user' && ctx.caller.token !== undefined && credential !== undefined
@@ -158,7 +160,7 @@ export class Approvals {
     this.#conversation = new ConversationApprovals(ctx.services, { ...scope, ...requester })
     this.#pending = new PendingQuestions(ctx.services, requester)
     this.#toolResults = new ToolResultStore(ctx.services, scope.person)
-    this.surface = surface
+    this.site = { surface: roomId === undefined ? 'chat' : 'room', roomId }
     this.#person = scope.person
   }
 

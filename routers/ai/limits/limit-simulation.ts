@@ -81,7 +81,7 @@ interface JudgedClaim {
 }
 
 /**
- * Replays recorded calls of models against limits; those of calls of tools are left out. It keeps one period per limit, so its memory grows with the number of
+ * Replays recorded calls of models against limits; limits of calls of tools are left out, but not what tools cost. It keeps one period per limit, so its memory grows with the number of
  * subjects, not of calls.
  */
 export class LimitSimulation {
@@ -115,7 +115,9 @@ export class LimitSimulation {
   }
 
   #addCall(call: RecordedCall): Refusals[] {
-    const claims = this.#index.listClaims({ ...call, subjects: listSubjects(call) })
+    const claims = this.#index
+      .listClaims({ ...call, subjects: listSubjects(call) })
+      .filter(({ limit }) => call.kind === 'model' || limit.unit === 'money')
     const endedRefusals = claims.flatMap(({ limit }) => this.#startPeriod(limit, call))
     const judgedClaims = claims.map((claim) => this.#judgeClaim(claim, call))
     const isRefused = judgedClaims.some(({ fits, counter: { mode } }) => !fits && mode === 'enforce')
@@ -147,7 +149,17 @@ export class LimitSimulation {
 }
 
 /** Returns the limit subjects of a recorded call. For a deleted person only the call itself is known. */
-const listSubjects = ({ userId, role, groups, roomId, appId, tokenId, provider, model }: RecordedCall): SubjectId[] => [
+const listSubjects = ({
+  userId,
+  role,
+  groups,
+  roomId,
+  appId,
+  tokenId,
+  kind,
+  provider,
+  model,
+}: RecordedCall): SubjectId[] => [
   ['installation', ''],
   ...(role === null ? [] : [['role', role] as const]),
   ...(groups ?? []).map((group) => ['group', group] as const),
@@ -155,6 +167,10 @@ const listSubjects = ({ userId, role, groups, roomId, appId, tokenId, provider, 
   ...(appId === null ? [] : [['app', `${appId}`] as const]),
   ...(userId === null ? [] : [['user', `${userId}`] as const]),
   ...(tokenId === null ? [] : [['token', `${tokenId}`] as const]),
-  ['provider', provider],
-  ['model', model],
+  ...(kind === 'model'
+    ? ([
+        ['provider', provider],
+        ['model', model],
+      ] as const)
+    : []),
 ]

@@ -5,6 +5,7 @@ import type { DeepReadonly } from '../../../entities/sql/read-only.ts'
 import { findCallableTool } from '../../../entities/views/called-tool.sql.ts'
 import type { Context } from '../../core/context.ts'
 import { toJsonSchema, toObjectSchema } from '../../ports/ai/json-schema.ts'
+import { parseToolPrice, type ToolCost } from '../../ports/ai/tool-price.ts'
 import type { FunctionTool, JsonSchema } from '../../ports/ai/tools.ts'
 import { listUsableGroups } from '../../verbs/viewer.ts'
 import type { ChatContext } from '../chat-context.ts'
@@ -31,6 +32,8 @@ export interface CallableTool {
   target: { server: NonNullable<ToolRow['mcp']> } | { function: FunctionTool }
   /** True if the person must approve each call. */
   needsApproval: boolean
+  /** What a call costs; null if nothing. */
+  cost: ToolCost | null
   /** With `page`, no program may give the approval in the person's place. */
   approval: 'never' | 'always' | 'page'
 }
@@ -72,6 +75,7 @@ export function toCallableTool({ services }: Context, { id, name, mcp }: ToolRow
       ...(annotations && { annotations }),
       target: { server: mcp },
       needsApproval: approval !== 'never',
+      cost: parseToolPrice(mcp.server.pricePerCall),
       approval,
     }
   }
@@ -88,6 +92,7 @@ export function toCallableTool({ services }: Context, { id, name, mcp }: ToolRow
     },
     target: { function: tool },
     needsApproval: false,
+    cost: null,
     approval: 'never',
   }
 }

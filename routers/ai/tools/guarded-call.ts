@@ -13,9 +13,9 @@ import type { ApprovableCall, ApprovalRefusal } from '../approvals/approvable-ca
 import type { ChatContext } from '../chat-context.ts'
 import { type CallableTool, getServerLabel, hashDefinition } from './callable-tools.ts'
 import { checkLimits, countCall } from './tool-limits.ts'
+import { type CallSite, ToolUseRecord } from './tool-use-record.ts'
 
-export interface GuardedCallOptions<Taken> {
-  surface: ToolSurface
+export interface GuardedCallOptions<Taken> extends CallSite {
   /** Aborts when the caller has gone; the tool server is then told to cancel the call. */
   signal: AbortSignal
   /** Decides about a call that its person must approve. Returns why it must not run. */
@@ -40,13 +40,13 @@ export async function callTool<Taken>(
 ): Promise<GuardedOutcome<Taken>> {
   const parsed = tool.input.safeParse(toolArguments)
   if (parsed.success) return callCheckedTool(ctx, tool, parsed.data, options)
-  recordInvalidCall(ctx, tool, options.surface)
+  recordInvalidCall(ctx, tool, options)
   return { refusal: describeInvalidInput(parsed.error) }
 }
 
 /** Records a call whose arguments do not match the schema. */
-export function recordInvalidCall(ctx: ChatContext, tool: CallableTool, surface: ToolSurface): void {
-  new CallRecord(ctx, tool, surface).end('invalid')
+export function recordInvalidCall(ctx: ChatContext, tool: CallableTool, site: CallSite): void {
+  new ToolUseRecord(ctx, tool, site).end('invalid')
 }
 
 /** Calls a tool with arguments that its schema has parsed. */
@@ -56,13 +56,13 @@ export async function callCheckedTool<Taken>(
   input: unknown,
   options: GuardedCallOptions<Taken>,
 ): Promise<GuardedOutcome<Taken>> {
-  const { signal, asks, begin, onProgress, take, surface } = options
-  const record = new CallRecord(ctx, tool, surface)
+  const { signal, begin, onProgress, take, surface } = options
+  const record = new ToolUseRecord(ctx, tool, options)
   using right = watchRight(ctx, tool, surface)
   const callSignal = AbortSignal.any([signal, right.signal])
   let isBegun = false
   try {
-    const refused = await findRefusal(ctx, tool, input, { asks, signal: callSignal })
+    const refused = await findRefusal(ctx, tool, input, { ...options, signal: callSignal })
     if (refused) {
       record.end(refused.outcome)
       return { refusal: refused.refusal }
@@ -95,14 +95,14 @@ async function findRefusal(
   ctx: ChatContext,
   tool: CallableTool,
   input: unknown,
-  { asks, signal }: Pick<GuardedCallOptions<unknown>, 'asks' | 'signal'>,
+  { asks, signal, roomId }: Pick<GuardedCallOptions<unknown>, 'asks' | 'signal' | 'roomId'>,
 ): Promise<Refusal | undefined> {
   // To ask may use up what the person allowed once, so a call for which there is no room does not ask.
-  const full = tool.needsApproval ? await checkLimits(ctx, tool) : undefined
+  const full = tool.needsApproval ? await checkLimits(ctx, { tool, roomId }) : undefined
   if (full !== undefined) return { refusal: full, outcome: 'limited' }
   const refusal = tool.needsApproval ? await asks.findRefusal(toApprovableCall(tool, input), signal) : undefined
   if (refusal) return { refusal: refusal.reason, outcome: refusal.isAsked ? 'asked' : 'refused' }
-  const limited = await countCall(ctx, tool)
+  const limited = await countCall(ctx, { tool, roomId })
   return limited === undefined ? undefined : { refusal: limited, outcome: 'limited' }
 }
 
@@ -164,39 +164,6 @@ function measure(taken: unknown, maxBytes: number): number {
   const bytes = Buffer.byteLength(toResultText(taken))
   if (bytes > maxBytes) throw new ToolError(`its result is ${bytes} bytes, of which ${maxBytes} are taken`)
   return bytes
-}
-
-const getServer = ({ target }: CallableTool) =>
-  'server' in target
-    ? { server: target.server.server.label, serverId: target.server.server.id }
-    : { server: null, serverId: null }
-
-/** The record of one call, which is written after the call and has nothing of what was said in it. */
-class CallRecord {
-  readonly #ctx: ChatContext
-  readonly #tool: CallableTool
-  readonly #surface: ToolSurface
-  readonly #startedAt = performance.now()
-
-  constructor(ctx: ChatContext, tool: CallableTool, surface: ToolSurface) {
-    this.#ctx = ctx
-    this.#tool = tool
-    this.#surface = surface
-  }
-
-  end(outcome: ToolOutcomeWord, bytes = 0): void {
-    const { person, token } = this.#ctx.caller
-    this.#ctx.services.ai.toolUses.record({
-      userId: person.id,
-      tokenId: token?.id ?? null,
-      ...getServer(this.#tool),
-      tool: this.#tool.name,
-      surface: this.#surface,
-      outcome,
-      durationMs: Math.round(performance.now() - this.#startedAt),
-      bytes,
-    })
-  }
 }
 
 /** Logs a failed call without its input. Returns the reason if it is one of our own messages. */

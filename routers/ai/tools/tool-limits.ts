@@ -6,16 +6,22 @@ import type { ChatContext } from '../chat-context.ts'
 import { listCallerSubjects } from '../reservation.ts'
 import type { CallableTool } from './callable-tools.ts'
 
+interface LimitedCall {
+  tool: CallableTool
+  /** The room in which a model calls it, if any. */
+  roomId?: number | undefined
+}
+
 /**
- * Counts a call of a tool on all limits of such calls that apply. If one has no room, nothing is counted, and the reason
+ * Counts a call of a tool on all limits of such calls that apply, and its cost on those in money. If one has no room, nothing is counted, and the reason
  * is returned: which limit, what it counts, and until when.
  */
-export const countCall = async (ctx: ChatContext, tool: CallableTool): Promise<string | undefined> =>
-  describeExceeded(ctx, await ctx.services.ai.toolLimits.count(toClaim(ctx, tool)))
+export const countCall = async (ctx: ChatContext, call: LimitedCall): Promise<string | undefined> =>
+  describeExceeded(ctx, await ctx.services.ai.toolLimits.count(toClaim(ctx, call)))
 
 /** Returns the same reason if a limit has no room for a call now, and does not count the call. */
-export const checkLimits = async (ctx: ChatContext, tool: CallableTool): Promise<string | undefined> =>
-  describeExceeded(ctx, await ctx.services.ai.toolLimits.check(toClaim(ctx, tool)))
+export const checkLimits = async (ctx: ChatContext, call: LimitedCall): Promise<string | undefined> =>
+  describeExceeded(ctx, await ctx.services.ai.toolLimits.check(toClaim(ctx, call)))
 
 function describeExceeded({ services }: ChatContext, exceeded: QuotaExceeded | undefined): string | undefined {
   if (!exceeded) return undefined
@@ -26,20 +32,24 @@ function describeExceeded({ services }: ChatContext, exceeded: QuotaExceeded | u
   return describeFullLimit(longest)
 }
 
-const toClaim = (ctx: ChatContext, tool: CallableTool): ToolCallClaim => ({ subjects: listToolSubjects(ctx, tool) })
+const toClaim = (ctx: ChatContext, { tool, roomId }: LimitedCall): ToolCallClaim => ({
+  subjects: [...listCallerSubjects(ctx.caller, roomId), ...listToolSubjects(tool)],
+  cost: tool.cost,
+})
 
-/** Subjects whose limits count a call. Functions of extensions have no tool server. */
-function listToolSubjects({ caller }: ChatContext, { name, target }: CallableTool): SubjectId[] {
-  return [
-    ...listCallerSubjects(caller),
-    ...('server' in target ? [['tool-server', `${target.server.server.id}`] as const] : []),
-    ['tool', name],
-  ]
+/** Subjects of the tool whose limits count a call. Functions of extensions have no tool server. */
+function listToolSubjects({ name, target }: CallableTool): SubjectId[] {
+  return [...('server' in target ? [['tool-server', `${target.server.server.id}`] as const] : []), ['tool', name]]
 }
 
 function describeFullLimit(limit: RequestedLimit): string {
-  const { name, cap, nextCap, used, period, resetsAt } = limit
-  const subject = `The limit '${name}' of calls of tools`
-  if (nextCap === 0) return `${subject} lets no call through: it is ${formatAmount(nextCap, limit)} a ${period}.`
-  return `${subject} has no room for another one: ${used} used of ${formatAmount(cap, limit)} a ${period}. It frees at ${new Date(resetsAt).toISOString()}.`
+  const { name, unit, cap, nextCap, used, held, amount, period, resetsAt } = limit
+  const subject = unit === 'money' ? `The limit '${name}'` : `The limit '${name}' of calls of tools`
+  const whole = (of: number) => `${formatAmount(of, limit)} a ${period}`
+  if (amount === null) return `${subject} is in money, and what this tool costs in ${limit.currency} is not known.`
+  if (nextCap === 0) return `${subject} lets no call through: it is ${whole(nextCap)}.`
+  const frees = `It frees at ${new Date(resetsAt).toISOString()}.`
+  if (unit !== 'money') return `${subject} has no room for another one: ${used} used of ${whole(cap)}. ${frees}`
+  const usage = `${formatAmount(used, limit)} used and ${formatAmount(held, limit)} held by calls under way, of ${whole(cap)}`
+  return `${subject} has no room for ${formatAmount(amount, limit)} more: ${usage}. ${frees}`
 }

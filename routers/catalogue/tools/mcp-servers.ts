@@ -12,6 +12,7 @@ import { availabilities } from '../../../entities/sql/columns.ts'
 import type { NameHolder } from '../../core/hooks.ts'
 import type { Issue } from '../../core/problems.ts'
 import { router } from '../../core/trpc.ts'
+import { toolPrice } from '../../ports/ai/tool-price.ts'
 import { timeLimitMs } from '../../ports/duration.ts'
 import { SERVER_CLIENT_SECRET, SERVER_CONFIG, SERVER_KEY } from '../../ports/vault.ts'
 import { secureAddress } from '../../ports/web-address.ts'
@@ -54,6 +55,11 @@ const issuer = z
   .max(2048)
   .nullable()
   .describe('The authorization server, which may then be private. If absent, the tool server names it.')
+const pricePerCall = toolPrice
+  .nullable()
+  .describe(
+    'The price of each call, such as 0.005 EUR, which limits in money and bills count. If absent, calls cost nothing.',
+  )
 const config = z.record(z.string().max(80), z.json()).nullable()
 
 export const mcpServers = defineResource({
@@ -117,6 +123,7 @@ export const mcpServers = defineResource({
       only: 'admin',
       input: secureAddress.nullable().meta({ description: issuer.description }),
     }),
+    pricePerCall: attribute(pricePerCall, { write: true, default: null, only: 'admin' }),
     ...sortedTimestamps,
   },
   relations: { tools: many('ai-tools') },

@@ -118,6 +118,7 @@ const toFileValues = (config: ServerConfig) => ({
   groups: config.groups,
   // Servers from before programs could call tools stay closed to them, unless the file says otherwise.
   ...(config.gateway !== undefined && { gateway: config.gateway }),
+  pricePerCall: config.pricePerCall,
   timeouts: toJson(config.timeouts) as Record<string, number>,
   url: config.url,
   transport: config.transport,

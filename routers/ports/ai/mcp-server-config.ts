@@ -3,6 +3,7 @@ import { mcpTransports, serverAccounts, serverApprovals } from '../../../entitie
 import { timeLimit } from '../duration.ts'
 import { secureAddress } from '../web-address.ts'
 import { allowedGroups } from './allowed-groups.ts'
+import { toolPrice } from './tool-price.ts'
 
 /** Length of the text that identifies a program in the database. */
 const MAX_COMMAND = 2048
@@ -49,6 +50,8 @@ const anyServer = z.strictObject({
   groups: allowedGroups,
   /** True if people's own programs may call its tools. If absent, administrators decide. */
   gateway: z.boolean().optional(),
+  /** What each call costs; nothing if absent. */
+  pricePerCall: toolPrice.nullable().default(null),
   transport: z.enum(mcpTransports).default('http'),
   url: secureAddress.optional(),
   apiKey: z.string().min(1).optional(),

@@ -1,11 +1,13 @@
+import type { ToolCost } from './tool-price.ts'
 import type { QuotaExceeded, SubjectId } from './usage-ledger.ts'
 
-/** A call of a tool with the subjects whose limits count it. */
+/** A call of a tool with the subjects whose limits count it, and what it costs; null if nothing. */
 export interface ToolCallClaim {
   subjects: readonly SubjectId[]
+  cost: ToolCost | null
 }
 
-/** Counts calls of tools on the limits of such calls. */
+/** Counts calls of tools on the limits of such calls, and their costs on limits in money. */
 export interface ToolLimits {
   /**
    * Counts a call on all limits that apply to it. Counts nothing if one has no room, and returns them. Without such limits

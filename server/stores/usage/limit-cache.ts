@@ -24,6 +24,8 @@ export class LimitCache {
   readonly #counters = new LRUCache<string, number>(maxEntries(MAX_COUNTERS))
   #limits = new LimitIndex<ActiveLimit>([])
   #toolLimits = new LimitIndex<ActiveLimit>([])
+  /** Those in money, which count what tools cost, too. */
+  #costLimits = new LimitIndex<ActiveLimit>([])
   #version: number | undefined
   /** The newest version that a statement has read. */
   #newest = 0
@@ -53,6 +55,7 @@ export class LimitCache {
     )
     this.#limits = new LimitIndex(models)
     this.#toolLimits = new LimitIndex(tools)
+    this.#costLimits = new LimitIndex(models.filter(({ unit }) => unit === 'money'))
     this.#version = found?.version
     this.#newest = found?.version ?? 0
   }
@@ -78,8 +81,10 @@ export class LimitCache {
     return this.#addCounters(calls.map((call) => this.#listToolClaims(call)))
   }
 
-  #listToolClaims({ subjects }: ToolCallClaim): Claim<ActiveLimit>[] {
-    return this.#toolLimits.listClaims({ subjects, tokens: null, costMicros: null, currency: null })
+  #listToolClaims({ subjects, cost }: ToolCallClaim): Claim<ActiveLimit>[] {
+    const { costMicros, currency } = cost ?? { costMicros: null, currency: null }
+    const request = { subjects, tokens: null, costMicros, currency }
+    return [...this.#toolLimits.listClaims(request), ...(cost ? this.#costLimits.listClaims(request) : [])]
   }
 
   async #addCounters<Subject extends SubjectLimit<ActiveLimit>>(

@@ -38,6 +38,7 @@ function ServerTable({ servers }: { servers: readonly Server[] }) {
         t('app.admin.state'),
         t('app.admin.access'),
         t('app.field.account'),
+        t('app.field.pricePerCall'),
       ]}
       rows={servers.map((server) => ({
         key: String(server.id),
@@ -49,6 +50,7 @@ function ServerTable({ servers }: { servers: readonly Server[] }) {
           <ServerState key="state" status={String(server.status)} />,
           <EditServerAccess key="access" server={server} />,
           <ServerAccount key="account" server={server} />,
+          <ServerPrice key="price" server={server} />,
         ],
       }))}
     />
@@ -135,6 +137,19 @@ const ServerAccount = ({ server }: { server: Server }) => (
       save={(change) => api.mcpServers.update.mutate({ id: String(server.id), ...change })}
     />
   </CellText>
+)
+
+const serverPrice = defineForm('mcpServers.update', ['pricePerCall'])
+
+/** Shows what a call costs, and edits it. */
+const ServerPrice = ({ server }: { server: Server }) => (
+  <FormButton
+    label={server.pricePerCall ?? t('app.model.free')}
+    title={t('app.admin.priceOfCalls', { name: server.label })}
+    record={server}
+    form={serverPrice}
+    save={(change) => api.mcpServers.update.mutate({ id: String(server.id), ...change })}
+  />
 )
 
 const newServer = defineWholeForm('mcpServers.create', { first: ['serverLabel', 'url', 'apiKey'] })
