@@ -15,6 +15,7 @@ import { AiModelDescription } from './catalogue/ai-model-description.ts'
 import { AiModelUsageRule } from './catalogue/ai-model-usage-rule.ts'
 import { AiProvider } from './catalogue/ai-provider.ts'
 import { AiTool } from './catalogue/ai-tool.ts'
+import { FreedToolName } from './catalogue/freed-tool-name.ts'
 import { McpConnection } from './catalogue/mcp-connection.ts'
 import { McpServer } from './catalogue/mcp-server.ts'
 import { ModelPrice } from './catalogue/model-price.ts'
@@ -69,6 +70,7 @@ export const entities = [
   ModelPrice,
   AiTool,
   McpServer,
+  FreedToolName,
   McpConnection,
   SystemModel,
   SystemPrompt,

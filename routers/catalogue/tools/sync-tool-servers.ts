@@ -8,6 +8,7 @@ import { findOtherOrigins, hashSecret, openSecret } from '../secrets.ts'
 import { keepIfEqual, mergeUntouched, toJson, toPlainJson } from '../sync-merge.ts'
 import { endConnectionsOfServers, endUnfitConnections } from './end-connections.ts'
 import { getServerAddress, toLabelHolder } from './mcp-servers.ts'
+import { keepNames } from './tool-names.ts'
 
 /** Writes the tool servers of the file. Servers that left the file are deleted with their tools. */
 export async function syncServers(
@@ -27,6 +28,7 @@ export async function syncServers(
   )
   for (const row of removedRows) {
     await hooks.emitSerial('name-freed', toLabelHolder(em, row))
+    await keepNames(em, row.tools.getItems())
     em.remove([...row.tools.getItems(), row])
   }
   // Flush now, so that their addresses are free.

@@ -13,7 +13,7 @@ import type { Context } from '../../core/context.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import { AccountNeeded, type ListedTool, type ToolListing, ToolServerError } from '../../ports/ai/tool-servers.ts'
 import { syncModels } from '../sync.ts'
-import { chooseToolName } from './tool-names.ts'
+import { keepNames, ToolNames } from './tool-names.ts'
 
 export interface ServerReport {
   server: string
@@ -134,13 +134,18 @@ function writeStatus(
 
 async function writeTools({ em, changes }: ChangeTransaction, server: McpServer, offered: readonly ListedTool[]) {
   const toolsByName = new Map(server.tools.getItems().map((tool) => [tool.mcpName, tool]))
+  const names = await ToolNames.read(em)
+  const { serverLabel: label, url } = server
   const added: string[] = []
   const changed: string[] = []
   for (const { name: mcpName, ...definition } of offered) {
     const tool = toolsByName.get(mcpName)
     toolsByName.delete(mcpName)
-    if (!tool) added.push(await addTool({ em, changes }, server, mcpName, definition))
-    else if (updateDefinition(tool, definition)) {
+    if (!tool) {
+      const name = names.take({ label, url, mcpName })
+      await addTool({ em, changes }, { server, name, mcpName, definition })
+      added.push(name)
+    } else if (updateDefinition(tool, definition)) {
       changed.push(tool.name)
       changes.add(['all'], 'updated', 'ai-tools', tool.id)
     }
@@ -156,20 +161,24 @@ async function removeTools({ em, changes }: ChangeTransaction, tools: readonly A
   if (tools.length === 0) return
   for (const { id } of await em.find(AiModel, { tools: { $in: [...tools] } }, { fields: ['id'] }))
     changes.add(['all'], 'updated', 'ai-models', id)
+  await keepNames(em, tools)
   for (const tool of tools) {
     em.remove(tool)
     changes.add(['all'], 'deleted', 'ai-tools', tool.id)
   }
 }
 
+interface NewTool {
+  server: McpServer
+  name: string
+  mcpName: string
+  definition: ToolDefinition
+}
+
 async function addTool(
   { em, changes }: ChangeTransaction,
-  server: McpServer,
-  mcpName: string,
-  definition: ToolDefinition,
-) {
-  const usedNames = new Set((await em.find(AiTool, {}, { fields: ['name'] })).map(({ name }) => name))
-  const name = chooseToolName({ label: server.serverLabel, tool: mcpName }, usedNames)
+  { server, name, mcpName, definition }: NewTool,
+): Promise<void> {
   const { description, capability } = definition
   const tool = em.create(AiTool, {
     name,
@@ -183,7 +192,6 @@ async function addTool(
   })
   await em.flush()
   changes.add(['all'], 'created', 'ai-tools', tool.id)
-  return name
 }
 
 /**
