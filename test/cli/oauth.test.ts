@@ -63,7 +63,7 @@ test('a command ends one access of a user, and of nobody else', async () => {
   expect(await machine.json('oauth', 'grants', '--username', 'ada')).toEqual([])
 })
 
-test('a command tells why nobody can sign a program in, and why documents cannot be fetched', async () => {
+test('a command tells why nobody can sign in programs, or documents cannot be fetched', async () => {
   await using machine = await openHost({
     ...ON,
     OAUTH_CLIENTS: 'documents',

@@ -120,7 +120,7 @@ describe('the document of a program', () => {
     expect((await show()).slice(1)).toEqual([2, 1])
   })
 
-  test('with other addresses than before is told to whoever allowed it, until they do so again', async () => {
+  test('with new addresses is reported to those who allowed it, until they consent again', async () => {
     const [{ browser }, { browser: other }] = [await signIn(svc, newName()), await signIn(svc, newName())]
     const clientId = site.publish('/moving.json', { redirect_uris: [BACK, 'https://agent.example/back'] })
     const parameters = { redirect_uri: 'http://localhost:5050/callback' }
@@ -182,7 +182,7 @@ describe('the document of a program', () => {
     expect((await showRequest(browser, ask(busy))).data?.view?.client.name).toBe('Agent')
   })
 
-  test('is of no use any more where its host is taken from the settings, nor is what it was given', async () => {
+  test('no longer works, nor do its tokens, once the settings omit its host', async () => {
     const { browser } = await signIn(svc, 'gus')
     const clientId = site.publish('/narrowed.json')
     const program = await signInProgram(svc, browser, { clientId, parameters: { redirect_uri: LOCAL } })
@@ -263,7 +263,7 @@ describe('the document of a program', () => {
     expect(site.countFetches('/private.json')).toBe(0)
   })
 
-  test('is not fetched by a name that leads to a private address, nor waited for without end', async () => {
+  test('is not fetched from a private address, nor waited for without end', async () => {
     const address = site.serve('/silent.json', () => {})
     const names: Record<string, string[]> = { 'inner.test': ['10.0.0.1'], 'mixed.test': ['93.184.216.34', '127.0.0.1'] }
     const resolve = async (name: string) => names[name] ?? []

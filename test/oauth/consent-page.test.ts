@@ -45,7 +45,7 @@ test('the page leads through the sign-in and back, with its whole query', async 
   expect((await visitConsent(registering, path)).location).toBe(`/register${returns}`)
 })
 
-test('the page of consent needs a script, and no other page can frame or answer it', async () => {
+test('the consent page needs a script, and no other page can frame or answer it', async () => {
   const { browser } = await signIn(svc, 'grace')
   const path = await registerPath(svc)
 
@@ -116,7 +116,7 @@ const wrongRequests = [
   ['two ids', (path: string) => `${path}&client_id=other`],
 ] as const
 
-test('a request that is not certain to be its program is refused on a page of ours', async () => {
+test('a request of an uncertain program is refused on a page of ours', async () => {
   const { browser } = await signIn(svc, 'edsger')
   const path = await registerPath(svc)
   const headers = { accept: 'text/html', 'sec-fetch-mode': 'navigate' }
@@ -145,7 +145,7 @@ test('a request that needs no answer goes back to its program at once', async ()
   })
 })
 
-test('a wrong request is sent on at once only by registered programs and those on this computer', async () => {
+test('only registered programs and those on this computer get refusals at once', async () => {
   const { browser } = await signIn(svc, 'radia')
   const sites = [
     ['https://evil.example/back', 'evil.example'],
@@ -169,7 +169,7 @@ test('a wrong request is sent on at once only by registered programs and those o
   expect([status, location]).toEqual([302, expect.stringContaining('https://house.example/?error=')])
 })
 
-test('where the sign-in is off, there is no page; without tokens, a page says so', async () => {
+test('there is no page while the sign-in is off; without tokens, it says so', async () => {
   await using off = await startApp({ ...OAUTH_ON, OAUTH_CLIENTS: 'off' })
   await using closed = await startApp({ ...OAUTH_ON, ALLOW_USER_TOKEN_CREATION: 'false' })
   const visit = async (service: TestApp) => {

@@ -9,7 +9,7 @@ const register = async (body: unknown, headers: Record<string, string> = {}) => 
   return { status: answer.status, headers: answer.headers, body: (await answer.json()) as Record<string, unknown> }
 }
 
-test('a program gets back what it sent, and an id that holds all of it', async () => {
+test('a program gets back its registration, and an id that holds all of it', async () => {
   const { status, headers, body } = await register({
     client_name: 'Agent',
     redirect_uris: [CALLBACK],

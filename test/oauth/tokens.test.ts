@@ -56,7 +56,7 @@ describe('a refresh', () => {
     expect((await program.refresh(String(answers[0]?.body['refresh_token']))).status).toBe(200)
   })
 
-  test('with an old token after a minute ends the access, and the person is told', async () => {
+  test('with an old token after a minute ends the access and tells the person', async () => {
     const { browser, id, program } = await startPersonWithProgram(svc, 'cleo')
     const newest = await program.refresh()
     advanceClock(MINUTE_MS + 1000)
