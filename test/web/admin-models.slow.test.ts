@@ -183,6 +183,14 @@ describeWith('chromium')('models in the administration', () => {
       await showAdmin(admin.page, path)
       await expectFitting(admin.page, path)
     }
+    await svc.rows("delete from system_models where model_type = 'summary'")
+    await admin.page.getByRole('button', { name: 'Aufgabe anlegen' }).click()
+    const dialog = admin.page.getByRole('dialog')
+    await dialog.getByLabel('Aufgabe').selectOption({ label: 'Chats zusammenfassen' })
+    await dialog.getByLabel('Modell').selectOption({ index: 0 })
+    await dialog.getByRole('button', { name: 'Anlegen', exact: true }).click()
+    await admin.page.getByRole('cell', { name: 'Chats zusammenfassen' }).waitFor()
+    expect(await svc.rows("select usage_type from system_models where model_type = 'summary'")).toHaveLength(1)
   })
 
   test('every writable attribute of models and providers is in a form', async () => {

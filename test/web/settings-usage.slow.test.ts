@@ -52,6 +52,7 @@ describeWith('chromium')('the use of models in the settings', () => {
       const chart = report.locator('figure')
       await expect.poll(() => chart.locator('rect').count()).toBe(52)
       expect(await chart.locator('svg').getAttribute('aria-label')).toMatch(/229[.,]600/)
+      await chart.getByText(/^(Highest|Höchstwert): [\d.,]+ tokens?$/i).waitFor()
       const legend = await chart.locator('figcaption span').allTextContents()
       expect(legend.slice(0, 5)).toEqual(['Model One', 'model-2', 'model-3', 'model-4', 'model-5'])
       expect(legend).toHaveLength(6)

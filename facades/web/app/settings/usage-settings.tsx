@@ -113,6 +113,7 @@ function UsageChart({ sums, names, days, label }: UsageChartProps) {
     <DayChart
       label={label}
       width={days}
+      highest={t('app.limit.tokens', { count: Math.max(0, ...listTotals(sums)) })}
       bars={buildBars(sums, axis, series)}
       first={first && formatUtcDay(first)}
       last={last && formatUtcDay(last)}
@@ -148,9 +149,13 @@ function assignSeries(sums: readonly UsageSum[], names: ModelNames): Map<string,
 /** Lists the last days in UTC, in which the service counts them. */
 const listLastDays = (days: number) => Array.from({ length: days }, (_, index) => getDayBefore(days - 1 - index))
 
+/** Lists the tokens of each day that has some. */
+const listTotals = (sums: readonly UsageSum[]): number[] =>
+  [...Map.groupBy(sums, ({ day }) => day).values()].map((ofDay) => sumBy(ofDay, countTokens))
+
 function buildBars(sums: readonly UsageSum[], axis: readonly string[], series: ReadonlyMap<string, Series>) {
   const byDay = Map.groupBy(sums, ({ day }) => day)
-  const max = Math.max(1, ...[...byDay.values()].map((sums) => sumBy(sums, countTokens)))
+  const max = Math.max(1, ...listTotals(sums))
   return axis.flatMap((day, index) => {
     let top = CHART_HEIGHT
     return [...Map.groupBy(byDay.get(day) ?? [], ({ model }) => series.get(model))].map(([part, partSums]) => {

@@ -5,6 +5,7 @@ import { Toolbar } from '../../shared/ui/toolbar.tsx'
 import { RemoveButton } from '../action-button.tsx'
 import { useRecords } from '../admin-queries.ts'
 import { actionColumn, columnsOf } from '../columns.tsx'
+import { getChoiceLabel } from '../member-texts.ts'
 import { defineWholeForm, FormButton } from '../record-form.tsx'
 import { defineSection } from '../section.tsx'
 import { type ModelWithProvider, useCatalogue } from './catalogue.ts'
@@ -42,9 +43,9 @@ export const TasksSection = defineSection({
   useData: useTasks,
   getRows: ({ tasks }) => tasks,
   rowKey: ({ id }) => id,
-  texts: ({ modelType }) => [modelType],
+  texts: ({ modelType }) => [modelType, nameTask(modelType)],
   columns: (data) => [
-    column('modelType', { cell: ({ modelType }) => <code>{modelType}</code>, isSortable: true }),
+    column('modelType', { cell: ({ modelType }) => nameTask(modelType), isSortable: true }),
     column('usageType'),
     column('modelId', { label: t('app.field.model'), isSortable: true }),
     actionColumn((task) => data && <TaskActions task={task} {...data} />),
@@ -56,7 +57,7 @@ export const TasksSection = defineSection({
       title={t('app.admin.addTask')}
       action={t('app.admin.add')}
       form={newTask}
-      choices={{ model: listModelChoices(data?.models) }}
+      choices={{ model: listModelChoices(data?.models), modelType: listTaskChoices() }}
       save={(task) => api.systemModels.create.mutate(task)}
     />
   ),
@@ -73,14 +74,14 @@ function TaskActions({ task, models, findLine }: { task: Task } & Omit<Tasks, 't
     <Toolbar>
       <FormButton
         label={t('app.admin.edit')}
-        title={t('app.admin.editOf', { name: task.modelType })}
+        title={t('app.admin.editOf', { name: nameTask(task.modelType) })}
         record={record}
         form={changedTask}
-        choices={{ model: listModelChoices(models) }}
+        choices={{ model: listModelChoices(models), modelType: listTaskChoices(task.modelType) }}
         save={(change, condition) => api.systemModels.update.mutate({ id: task.id, ...condition, ...change })}
       />
       <RemoveButton
-        title={t('app.admin.removeTaskOf', { name: task.modelType })}
+        title={t('app.admin.removeTaskOf', { name: nameTask(task.modelType) })}
         text={t('app.admin.removeTaskText')}
         record={task}
         act={(_form, condition) => api.systemModels.delete.mutate({ id: task.id, ...condition })}
@@ -88,6 +89,17 @@ function TaskActions({ task, models, findLine }: { task: Task } & Omit<Tasks, 't
     </Toolbar>
   )
 }
+
+/** The tasks of this front end. Others may have tasks of their own. */
+const knownTasks = ['default', 'title_generation', 'prompt_improvement', 'summary'] as const
+
+const nameTask = (modelType: string): string => getChoiceLabel('modelType', modelType, 'systemModels')
+
+/** Lists the known tasks, and the one that a record has. */
+const listTaskChoices = (current?: string) =>
+  [...new Set([...knownTasks, ...(current === undefined ? [] : [current])])].map(
+    (each) => [each, nameTask(each)] as const,
+  )
 
 const listModelChoices = (models: readonly ModelWithProvider[] = []) =>
   models.map(({ id, label }) => [id, label] as const)

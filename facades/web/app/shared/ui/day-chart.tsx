@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react'
+import { t } from '../text/labels.ts'
 import styles from './day-chart.module.css'
 
 /** The height of a chart in the units of its bars. A day is one unit wide. */
@@ -17,6 +18,8 @@ interface DayChartProps {
   /** The description for screen readers. */
   label: string
   width: number
+  /** The value of a bar of the full height, with its unit. */
+  highest: string
   bars: readonly ChartBar[]
   first: string | undefined
   last: string | undefined
@@ -25,8 +28,9 @@ interface DayChartProps {
 }
 
 /** Bars by day or hour above an axis that names the first and the last one. */
-export const DayChart = ({ label, width, bars, first, last, children }: DayChartProps) => (
+export const DayChart = ({ label, width, highest, bars, first, last, children }: DayChartProps) => (
   <figure className={styles.chart}>
+    <p className={styles.scale}>{t('app.chart.highest', { amount: highest })}</p>
     <svg viewBox={`0 0 ${width} ${CHART_HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label}>
       {bars.map(({ key, title, ...bar }) => (
         <rect key={key} width={0.8} {...bar}>
