@@ -4,6 +4,7 @@ import { runUntilAborted } from '../../routers/core/timeout.ts'
 import { type ToolServer, ToolServerError } from '../../routers/ports/ai/tool-servers.ts'
 import { leaveBody } from '../net/response-body.ts'
 import { findPhase } from '../net/response-handler.ts'
+import { DISCOVER, type Discovery, STATELESS } from './discovery.ts'
 import { isEventStream, toResumedResponse } from './resumed-response.ts'
 
 /** Milliseconds that closing a session may take. */
@@ -13,14 +14,13 @@ export interface SessionSource {
   server: Pick<ToolServer, 'url' | 'transport' | 'protocolVersion'>
   headers: Record<string, string>
   fetch: typeof globalThis.fetch
+  /** What the server answered to former discoveries. */
+  discovery?: Discovery | undefined
   /** Transport of a server that is a program of this host. The caller ends the program. */
   program?: MCPTransport
   /** Is called once all requests of the session have ended, which may be after the use. */
   onClosed?(): void
 }
-
-/** The only protocol revision without sessions, which is tried first if nothing is known of a server. */
-const STATELESS = '2026-07-28'
 
 /**
  * Opens a session for one use and closes it, so that the server keeps no data of one user for the next, and any replica
@@ -33,7 +33,7 @@ export async function withSession<T>(
 ): Promise<T> {
   const disconnected = new AbortController()
   const sessionSignal = AbortSignal.any([signal, disconnected.signal])
-  const requests = new SessionRequests(source.fetch, source.server.transport)
+  const requests = new SessionRequests(source)
   let client: MCPClient | undefined
   try {
     return await runUntilAborted(async () => {
@@ -86,13 +86,15 @@ const SESSION_HEADER = 'mcp-session-id'
 /** The HTTP requests of one session, which are all aborted when it closes. */
 class SessionRequests {
   readonly #fetch: typeof globalThis.fetch
+  readonly #discovery: Discovery | undefined
   readonly #isSse: boolean
   readonly #closed = new AbortController()
   #call: SentRequest | undefined
 
-  constructor(fetch: typeof globalThis.fetch, transport: ToolServer['transport']) {
+  constructor({ fetch, discovery, server }: Pick<SessionSource, 'fetch' | 'discovery' | 'server'>) {
     this.#fetch = fetch
-    this.#isSse = transport === 'sse'
+    this.#discovery = discovery
+    this.#isSse = server.transport === 'sse'
   }
 
   readonly fetch: typeof globalThis.fetch = async (input, init = {}) => {
@@ -102,7 +104,9 @@ class SessionRequests {
     if (request?.method === 'tools/call') this.#call = request
     const isServerStream = (init.method ?? 'GET') === 'GET' && !this.#isSse
     if (isServerStream) return this.#openServerStream(input, { ...init, signal })
-    const response = await this.#fetch(input, { ...init, signal })
+    const send = () => this.#fetch(input, { ...init, signal })
+    const isDiscovery = request?.method === DISCOVER
+    const response = await (isDiscovery && this.#discovery ? this.#discovery.answer(request.id, send) : send())
     return request && isEventStream(response) ? this.#resumable(response, request, signal) : response
   }
 

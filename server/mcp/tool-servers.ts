@@ -19,6 +19,7 @@ import { runOutboundCall } from '../net/fault-scope.ts'
 import { createHttpClient, type HttpClient } from '../net/http-client.ts'
 import type { AccountTokens } from './account-tokens.ts'
 import { toKnownPart } from './content-part.ts'
+import { Discovery } from './discovery.ts'
 import { removeInvisible, removeInvisibleDeep, removeTagsDeep } from './hidden-text.ts'
 import { ProgressReports } from './progress-reports.ts'
 import { StdioServers } from './stdio-servers.ts'
@@ -35,6 +36,7 @@ const MAX_CLIENTS = 100
 interface ClientEntry {
   config: object
   http: HttpClient
+  discovery: Discovery
   /** Number of sessions that use this client now. */
   activeSessions: number
 }
@@ -147,7 +149,11 @@ export class ConnectedToolServers implements ToolServers {
     }
     const authorized = account?.authorize(entry.http.fetch) ?? entry.http.fetch
     const fetch = limits.progress?.wrapFetch(authorized) ?? authorized
-    return await withSession({ server, headers, fetch, onClosed }, signal, use).catch((error: unknown) => {
+    const discovery = account ? undefined : entry.discovery
+    if (limits.isListing) discovery?.forget()
+    return await withSession({ server, headers, fetch, discovery, onClosed }, signal, use).catch((error: unknown) => {
+      // It may be another server now.
+      if (!signal.aborted) discovery?.forget()
       throw account?.need ?? error
     })
   }
@@ -163,7 +169,7 @@ export class ConnectedToolServers implements ToolServers {
       maxBytes: computeMaxResponseBytes(this.#maxResult),
       networkPolicy: 'configured',
     })
-    const entry = { config, http, activeSessions: 0 }
+    const entry = { config, http, discovery: new Discovery(), activeSessions: 0 }
     this.#all.add(entry)
     this.#clients.set(id, entry)
     return entry

@@ -69,8 +69,18 @@ const onCall = (behave: (request: ToolServerRequest) => void) => {
 }
 
 test('a server of the stateless revision is called without a session, and not twice', async () => {
+  const readMethods = () => server.seen.splice(0).map(({ method }) => method)
+  await svc.host.mcp.sync()
+  expect(readMethods()).toEqual(['server/discover', 'tools/list'])
+  // What it is was just asked.
   expect(await readToolResult()).toBe('done')
-  expect(server.seen.map(({ method }) => method)).toEqual(['server/discover', 'tools/call'])
+  expect(readMethods()).toEqual(['tools/call'])
+  onCall(({ response }) => response.writeHead(500).end())
+  await readToolResult()
+  server.behave = undefined
+  readMethods()
+  expect(await readToolResult()).toBe('done')
+  expect(readMethods()).toEqual(['server/discover', 'tools/call'])
   const [row] = await svc.rows('select status, version, protocol_version as protocol from mcp_servers')
   expect(row).toEqual({ status: 'online', version: '6.6.6', protocol: '2026-07-28' })
 })

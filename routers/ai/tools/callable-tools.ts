@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import { type CallableToolRow, listCallableTools } from '../../../entities/catalogue/ai-tool.sql.ts'
 import type { DeepReadonly } from '../../../entities/sql/read-only.ts'
 import { findCallableTool } from '../../../entities/views/called-tool.sql.ts'
 import type { Context } from '../../core/context.ts'
+import { maxEntries } from '../../core/load/cache-size.ts'
 import { toJsonSchema, toObjectSchema } from '../../ports/ai/json-schema.ts'
 import { parseToolPrice, type ToolCost } from '../../ports/ai/tool-price.ts'
 import type { FunctionTool, JsonSchema } from '../../ports/ai/tools.ts'
@@ -62,14 +64,15 @@ function toToolOfPrograms(ctx: ChatContext, tool: ToolRow): CallableTool | undef
 export function toCallableTool({ services }: Context, { id, name, mcp }: ToolRow): CallableTool | undefined {
   if (mcp) {
     const { description, inputSchema, title, outputSchema, annotations } = mcp.definition
-    const input = findObjectSchema(inputSchema as Record<string, unknown>)
     const approval = toApproval(mcp.server)
     return {
       id,
       name,
       description,
       inputSchema,
-      input,
+      get input() {
+        return findObjectSchema(inputSchema as Record<string, unknown>)
+      },
       ...(title && { title }),
       ...(outputSchema && { outputSchema }),
       ...(annotations && { annotations }),
@@ -116,14 +119,26 @@ export function hashDefinition({ target, name: own }: CallableTool): string {
     .digest('hex')
 }
 
-/** Building takes longer than a check, and the rows of a model are kept for many calls. */
-const schemaCache = new WeakMap<object, z.ZodType>()
+/** The rows of a model are kept for many calls. */
+const lazySchemas = new WeakMap<object, z.ZodType>()
+
+/** Built schemas by their text, as each call of a program reads the row of its tool. Building takes longer than a check. */
+const builtSchemas = new LRUCache<string, z.ZodType>(maxEntries(200))
 
 /** Builds the schema lazily, because most calls use no tool. */
 function findObjectSchema(schema: Record<string, unknown>): z.ZodType {
-  const cached = schemaCache.get(schema)
-  if (cached) return cached
-  const input = z.lazy(() => toObjectSchema(schema))
-  schemaCache.set(schema, input)
+  const known = lazySchemas.get(schema)
+  if (known) return known
+  const input = z.lazy(() => buildObjectSchema(schema))
+  lazySchemas.set(schema, input)
   return input
+}
+
+function buildObjectSchema(schema: Record<string, unknown>): z.ZodType {
+  const text = JSON.stringify(schema)
+  const known = builtSchemas.get(text)
+  if (known) return known
+  const built = toObjectSchema(schema)
+  builtSchemas.set(text, built)
+  return built
 }
