@@ -1,12 +1,13 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { refuseRequest } from '../../routers/core/oauth-refusal.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { createCaller } from '../../routers/index.ts'
 import { logServerFailure, toFailure } from '../http/failure.ts'
 import { readJsonBodies } from '../http/json-text.ts'
 import { allowCrossOrigin, setCrossOriginHeaders } from './cross-origin.ts'
 import { type MetadataOptions, registerMetadata } from './metadata.ts'
-import { readClient, readParameters, refuseRequest, toAscii } from './parameters.ts'
+import { readClient, readParameters, toAscii } from './parameters.ts'
 
 const BODY_LIMIT = 16 * 1024
 
@@ -91,10 +92,10 @@ const registration = z.object({
 async function register(request: FastifyRequest, reply: FastifyReply, options: MetadataOptions) {
   const wanted = registration.safeParse(request.body)
   if (!wanted.success)
-    throw new Problem('oauth_refused', {
-      detail: 'The body must be a JSON object with redirect_uris, a list of at most 50 addresses.',
-      meta: { error: 'invalid_client_metadata' },
-    })
+    throw refuseRequest(
+      'The body must be a JSON object with redirect_uris, a list of at most 50 addresses.',
+      'invalid_client_metadata',
+    )
   const { redirect_uris, client_name, scope } = wanted.data
   const api = await createApi(options, request, reply)
   const client = await api.register({ redirectUris: redirect_uris, name: client_name ?? '' })

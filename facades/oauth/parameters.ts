@@ -1,14 +1,10 @@
-import { Problem } from '../../routers/core/problems.ts'
+import { refuseRequest } from '../../routers/core/oauth-refusal.ts'
 
 /** The parameters of a request by their names. */
 export interface Parameters {
   get(name: string): string | undefined
   getAll(name: string): string[]
 }
-
-/** Creates a refusal for a request that breaks the form of RFC 6749. */
-export const refuseRequest = (detail: string) =>
-  new Problem('oauth_refused', { detail, meta: { error: 'invalid_request' } })
 
 /** The only parameter that may stand in a request several times (RFC 8707). */
 const REPEATABLE = 'resource'

@@ -1,10 +1,10 @@
-import { hash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import type { Context } from '../../routers/core/context.ts'
 import { createCaller } from '../../routers/index.ts'
 import type { ContextResolver } from '../http/procedures.ts'
 import { settingsSections } from './app/settings/sections.ts'
 import { type PageLanguage, writeDocument, writePolicy } from './document.ts'
+import { writeFramePolicy } from './frame-policy.ts'
 import { html } from './html.ts'
 
 /** The addresses of the front end; unknown addresses are not found. */
@@ -52,17 +52,7 @@ const previewScript = `addEventListener('message', ({ source, data }) => {
   parent.postMessage('shown', '*')
 }, { once: true })`
 
-/** The policy allows only the script above; styles and pictures may be inline. */
-const previewPolicy = [
-  "default-src 'none'",
-  `script-src 'sha256-${hash('sha256', previewScript, 'base64')}'`,
-  "style-src 'unsafe-inline'",
-  'img-src data:',
-  "form-action 'none'",
-  "base-uri 'none'",
-  "frame-ancestors 'self'",
-  'sandbox allow-scripts',
-].join('; ')
+const previewPolicy = writeFramePolicy(previewScript)
 
 const previewPage = `<!doctype html>
 <html><head><meta charset="utf-8"><title>Preview</title></head><body><script>${previewScript}</script></body></html>

@@ -1,9 +1,9 @@
-import { hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { Asset } from '../http/asset.ts'
+import { writeFramePolicy } from './frame-policy.ts'
 
 /** Draws a diagram, which arrives as a message with the colours of the page, and sends back its picture or the error. */
 const drawScript = `addEventListener('message', async ({ source: sender, data }) => {
@@ -33,19 +33,6 @@ const pageStyle = `html, body { height: 100%; margin: 0; overflow: hidden }
 body { display: grid; box-sizing: border-box; padding: 8px }
 svg { width: 100%; height: 100%; min-height: 0; max-width: none !important }`
 
-/** The frame has no network and no origin: it loads only itself, and a text of a model reaches no page of the service. */
-const writePolicy = (script: string) =>
-  [
-    "default-src 'none'",
-    `script-src 'sha256-${hash('sha256', script, 'base64')}'`,
-    "style-src 'unsafe-inline'",
-    'img-src data:',
-    "form-action 'none'",
-    "base-uri 'none'",
-    "frame-ancestors 'self'",
-    'sandbox allow-scripts',
-  ].join('; ')
-
 /** Reads the library, which is one file of 2.9 MB, and writes it into the page. */
 async function readDiagramPage() {
   const library = await readFile(fileURLToPath(import.meta.resolve('@mermaid-js/tiny')), 'utf8')
@@ -54,7 +41,7 @@ async function readDiagramPage() {
 <html lang="en"><head><meta charset="utf-8"><meta name="color-scheme" content="light dark"><title>Diagram</title><style>${pageStyle}</style></head><body>
 <script>${script}</script></body></html>
 `
-  return { asset: new Asset('text/html; charset=utf-8', page), policy: writePolicy(script) }
+  return { asset: new Asset('text/html; charset=utf-8', page), policy: writeFramePolicy(script) }
 }
 
 /** Serves the page that draws diagrams of models in a sandboxed frame. Most services never read it. */

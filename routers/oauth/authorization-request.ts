@@ -1,9 +1,10 @@
 import type { Ability } from '../../entities/identity/access-token.ts'
 import type { Context } from '../core/context.ts'
+import type { OAuthError } from '../core/oauth-refusal.ts'
 import { removeSlash } from '../ports/web-address.ts'
 import { findRequestingClient, type KnownClient, MAX_CLIENT_ID } from './oauth-client.ts'
-import { type OAuthError, refuseOnPage } from './oauth-errors.ts'
 import { assertOAuthOn } from './oauth-policy.ts'
+import { refuseOnPage } from './page-refusal.ts'
 import { addParameters, describeRedirect, isSameRedirect } from './redirect-address.ts'
 import { isResource } from './resource-address.ts'
 

@@ -8,7 +8,7 @@ import { HostOutage } from '../ports/client-documents.ts'
 import { DAY_MS } from '../ports/days.ts'
 import { tryParseJson } from '../ports/json.ts'
 import { toClientName } from './client-name.ts'
-import { refuseOnPage } from './oauth-errors.ts'
+import { refuseOnPage } from './page-refusal.ts'
 import { isAcceptableRedirect } from './redirect-address.ts'
 
 /** A document with the times of its fetch, in milliseconds since 1970. */

@@ -27,7 +27,7 @@ import {
   type Redirect,
   readAuthorizationRequest,
 } from './authorization-request.ts'
-import { refuseOnPage } from './oauth-errors.ts'
+import { refuseOnPage } from './page-refusal.ts'
 import { describeRedirect, type RedirectTarget } from './redirect-address.ts'
 import { findServerName } from './resource-address.ts'
 

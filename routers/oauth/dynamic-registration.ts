@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import type { Context } from '../core/context.ts'
+import { refuseRequest } from '../core/oauth-refusal.ts'
 import { Problem } from '../core/problems.ts'
 import { toClientName } from './client-name.ts'
 import { writeDynamicId } from './oauth-client.ts'
-import { refuseRequest } from './oauth-errors.ts'
 import { assertOAuthOn, assertWithinRate, isOpenTo } from './oauth-policy.ts'
 import { isAcceptableRedirect } from './redirect-address.ts'
 

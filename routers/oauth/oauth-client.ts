@@ -6,8 +6,8 @@ import type { Context } from '../core/context.ts'
 import { openSealed } from '../core/sealed.ts'
 import { OAUTH_CLIENT } from '../ports/vault.ts'
 import { type FetchedDocument, readDocument } from './client-document.ts'
-import { refuseOnPage } from './oauth-errors.ts'
 import { isOpenToClient } from './oauth-policy.ts'
+import { refuseOnPage } from './page-refusal.ts'
 import { isAcceptableRedirect } from './redirect-address.ts'
 
 /** A client that asks for access. */

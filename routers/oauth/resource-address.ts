@@ -1,6 +1,6 @@
 import type { Context } from '../core/context.ts'
+import { refuseRequest } from '../core/oauth-refusal.ts'
 import { removeSlash } from '../ports/web-address.ts'
-import { refuseRequest } from './oauth-errors.ts'
 
 const GATEWAY = '/mcp'
 const serverPath = /^\/mcp\/[\w-]{1,120}$/

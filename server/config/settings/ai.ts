@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { timerDuration } from '../../../routers/ports/duration.ts'
-import { count, flag } from './setting-types.ts'
+import { count, flag, optionalMonths } from './setting-types.ts'
 
 /** Settings of calls of models, and of their limits. */
 export const aiShape = {
@@ -101,12 +101,7 @@ export const aiShape = {
       'Refuses AI requests of `/v1`, `/api/ai-req` and `/req/streamAI` with unknown members. If off, the service ignores such members and names them in `x-ignored-parameters`.',
     )
     .meta({ priority: 'may' }),
-  RETENTION_USAGE_MONTHS: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(1200)
-    .optional()
+  RETENTION_USAGE_MONTHS: optionalMonths
     .describe(
       'Sets the number of whole months for which single calls of models are kept. Older calls become sums by day. If absent, all are kept.',
     )

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { timerDuration } from '../../../routers/ports/duration.ts'
 import { mediaTypes } from './file-kinds.ts'
-import { count, flag, secret } from './setting-types.ts'
+import { count, flag, optionalMonths, secret } from './setting-types.ts'
 
 const MB = 1024 * 1024
 const MINUTE_MS = 60_000
@@ -61,22 +61,12 @@ export const roomsShape = {
   ROOM_DISCLOSURES: count(1000, 10, 100_000)
     .describe('Limits the records of disclosures to models that a room keeps. The oldest are deleted first.')
     .meta({ priority: 'tuning' }),
-  RETENTION_DISCLOSURES_MONTHS: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(1200)
-    .optional()
+  RETENTION_DISCLOSURES_MONTHS: optionalMonths
     .describe(
       'Sets the number of months after which records of disclosures to models are deleted. If absent, they are deleted with their room.',
     )
     .meta({ priority: 'may' }),
-  RETENTION_FILES_MONTHS: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(1200)
-    .optional()
+  RETENTION_FILES_MONTHS: optionalMonths
     .describe(
       'Sets the number of months after which files are deleted, including files of existing messages. If absent, files are never deleted by age.',
     )

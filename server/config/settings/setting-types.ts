@@ -49,6 +49,9 @@ export const webHosts = list.refine((values) => values.every(isWebHost), {
 export const count = (fallback: number, min = 0, max = Number.MAX_SAFE_INTEGER) =>
   z.coerce.number().int().min(min).max(max).default(fallback)
 
+/** A number of months; without one, nothing is deleted by age. */
+export const optionalMonths = z.coerce.number().int().min(1).max(1200).optional()
+
 /** Turns a check that throws into one that returns whether the value passes. */
 const isAcceptedBy = (check: (value: string) => unknown) => (value: string) => {
   try {
