@@ -195,4 +195,55 @@ describeWith('chromium')('mentions in a room', () => {
     await ofBen.getByRole('button', { name: '👍 2, from The benn and The adaa' }).waitFor({ timeout: 1000 })
     expect(sent).toBe(1)
   })
+
+  test('the reactions stay while those that replace them cannot be read', async () => {
+    const { page, say, findMessage } = ben
+    const room = await makeRoom('Tunnel', [ada, ben])
+    await ada.say(`Who digs the ${room}?`)
+    const chip = findMessage('Who digs').getByRole('button', { name: '👍 1, from The benn' })
+    await findMessage('Who digs').hover()
+    await findMessage('Who digs').getByRole('button', { name: 'Add a reaction' }).click()
+    await findMessage('Who digs')
+      .getByRole('group', { name: 'Add a reaction' })
+      .getByRole('button', { name: '👍' })
+      .click()
+    await chip.waitFor()
+    let lost = 0
+    await page.routeWebSocket(/\/ws\/transfer/, (socket) => {
+      const server = socket.connectToServer()
+      server.onMessage((message) => {
+        if (lost > 0 && `${message}`.includes('room-messages.created')) lost--
+        else socket.send(message)
+      })
+    })
+    await page.reload()
+    await chip.waitFor()
+    await ada.say('Ready')
+    await findMessage('Ready').waitFor()
+    await page.route(
+      '**/trpc/rooms.changesSince**',
+      (route) => {
+        const input = JSON.parse(new URL(route.request().url()).searchParams.get('input') ?? '{}')
+        const data = { problem: 'position_too_old', position: input.page.after }
+        return route.fulfill({ status: 400, json: { error: { message: 'Too old.', data } } })
+      },
+      { times: 1 },
+    )
+    let failed = 0
+    await page.route('**/trpc/roomReactions.list**', (route) => {
+      failed++
+      return route.abort()
+    })
+
+    lost = 1
+    for (const text of ['This is missed', 'And this tells of it']) await ada.say(text)
+    await expect.poll(() => failed).toBeGreaterThan(0)
+    await say('And nothing is forgotten')
+    await findMessage('And nothing is forgotten').waitFor()
+    expect(await chip.count()).toBe(1)
+    await page.unroute('**/trpc/roomReactions.list**')
+
+    await findMessage('This is missed').waitFor()
+    expect(await chip.count()).toBe(1)
+  })
 })
