@@ -42,10 +42,13 @@ export type CallPart = ({ type: 'progress' } & ToolProgress) | CallEnd
 export async function startToolCall(ctx: ChatContext, call: ToolCall): Promise<AsyncGenerator<CallPart, void>> {
   const { settings } = ctx.services
   await consumeRateLimit(ctx, [`mcp:user:${ctx.caller.person.id}`], settings.tools.gateway.callsPerMinute)
+  using acquired = new DisposableStack()
+  // It comes before the look-up, so that calls beyond it cost no statement, and others wait less for them.
+  acquired.use(await acquireSlot(ctx))
   const tool = await findToolForCaller(ctx, call.name)
   if (!tool || (call.server !== undefined && !isOfServer(tool, call.server)))
     throw new Problem('not_found', { detail: 'Unknown tool' })
-  return runToolCall(ctx, tool, call, await acquireSlot(ctx))
+  return runToolCall(ctx, tool, call, acquired.move())
 }
 
 /** True if the address of a single server names the server of the tool. */
