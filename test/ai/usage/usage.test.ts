@@ -150,6 +150,7 @@ describe('a usage record', () => {
     expect(await svc.rows('select * from usage_records')).toEqual([
       {
         id: expect.stringMatching(/^\d+$/),
+        kind: 'model',
         created_at: expect.anything(),
         user_id: id,
         token_id: Number(token.split('_')[1]),
