@@ -4,9 +4,11 @@ import { filesRules, filesShape } from './settings/files.ts'
 import { identityShape } from './settings/identity.ts'
 import { loginRules, loginShape } from './settings/login.ts'
 import { oauthShape } from './settings/oauth.ts'
-import { processRules, processShape, storageRules, storageShape, systemShape } from './settings/process.ts'
+import { processRules, processShape } from './settings/process.ts'
 import { realtimeShape, roomsShape } from './settings/rooms.ts'
 import { siteRules, siteShape } from './settings/site.ts'
+import { storageRules, storageShape } from './settings/storage.ts'
+import { systemShape } from './settings/system.ts'
 
 /** All settings, in the order of the table in README.md, which shows their descriptions. */
 const shape = {
