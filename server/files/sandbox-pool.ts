@@ -8,9 +8,10 @@ import { pipeline } from 'node:stream/promises'
 import { bulkhead } from 'cockatiel'
 import { z } from 'zod'
 import { textFailures, textGaps } from '../../entities/rooms/attachment.ts'
-import type { ExtractionResult } from '../../routers/ports/files/text-extractor.ts'
+import { type ExtractionResult, markKinds } from '../../routers/ports/files/text-extractor.ts'
 import type { ContentKind } from './sandbox/content-kinds.ts'
 import type { Task } from './sandbox/main.ts'
+import { MAX_MARKS } from './sandbox/text-collector.ts'
 
 interface SandboxResult {
   code: number | null
@@ -83,8 +84,11 @@ function lowerPriority(pid: number | undefined): void {
   }
 }
 
+/** A mark takes at most so many bytes in JSON. */
+const MARK_BYTES = 64
+
 /** A character takes at most three bytes in JSON, since those with longer escapes are removed. */
-const computeMaxOutput = ({ maxCharacters }: Task) => 3 * maxCharacters + 1024
+const computeMaxOutput = ({ maxCharacters }: Task) => 3 * maxCharacters + MARK_BYTES * MAX_MARKS + 1024
 
 async function collectOutput(child: Child, task: Task): Promise<string> {
   const chunks: Buffer[] = []
@@ -155,8 +159,10 @@ const memorySignals: ReadonlySet<NodeJS.Signals> = new Set([
 
 const noteSchema = z.object({ gap: z.enum(textGaps), count: z.int().positive() })
 
+const markSchema = z.object({ kind: z.enum(markKinds), at: z.int().nonnegative(), value: z.int().nonnegative() })
+
 const outputSchema = z.union([
-  z.object({ text: z.string(), truncated: z.boolean(), notes: z.array(noteSchema) }),
+  z.object({ text: z.string(), marks: z.array(markSchema).max(MAX_MARKS), truncated: z.boolean(), notes: z.array(noteSchema) }),
   z.object({ unreadable: z.enum(textFailures).exclude(['not-read']) }),
 ])
 

@@ -44,7 +44,9 @@ async function convertFile(
 
 async function parseFile(file: FileToRead, sandboxes: SandboxPool, signal?: AbortSignal): Promise<ExtractionResult> {
   const kind = findTextKind(file.mime)
-  return kind ? sandboxes.read(file.open(), kind, signal) : { text: '', truncated: false, notes: [] }
+  if (!kind) return { text: '', marks: [], truncated: false, notes: [] }
+  const isMarkdown = kind === 'plain' && /\.(?:md|markdown)$/i.test(file.name ?? '')
+  return sandboxes.read(file.open(), isMarkdown ? 'markdown' : kind, signal)
 }
 
 const officeDocument = 'application/vnd.openxmlformats-officedocument'

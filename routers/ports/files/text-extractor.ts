@@ -6,9 +6,22 @@ export type UnreadableReason = Exclude<TextFailure, 'not-read'>
 
 export type ExtractionResult = ExtractedText | { unreadable: UnreadableReason }
 
+/** Places that are marked in a text. */
+export const markKinds = ['page', 'heading', 'table', 'table-end'] as const
+
+/** A place in a text. */
+export interface TextMark {
+  kind: (typeof markKinds)[number]
+  /** Offset into the text, in UTF-16 units. Marks are in the order of their offsets. */
+  at: number
+  /** The number of the page or slide, or the level of the heading, each from 1; 0 for tables. A heading is the line that begins here. */
+  value: number
+}
+
 export interface ExtractedText {
   /** Empty if the file has none, such as a picture. */
   text: string
+  marks: readonly TextMark[]
   /** True if the file has more text than is stored. */
   truncated: boolean
   /** Content of the file that is missing in the text. */
@@ -19,6 +32,8 @@ export interface FileToRead {
   /** Media type, detected by its bytes. */
   mime: string
   bytes: number
+  /** Tells Markdown from other text by its ending; without it no file is taken for Markdown. */
+  name?: string
   /** Opens the bytes from the beginning; may be called repeatedly. */
   open(): Readable
 }

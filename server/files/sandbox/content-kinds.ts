@@ -1,5 +1,5 @@
 /** Kinds of files that contain text. */
-export type TextKind = 'pdf' | 'docx' | 'xlsx' | 'pptx' | 'odt' | 'ods' | 'odp' | 'rtf' | 'html' | 'plain'
+export type TextKind = 'pdf' | 'docx' | 'xlsx' | 'pptx' | 'odt' | 'ods' | 'odp' | 'rtf' | 'html' | 'markdown' | 'plain'
 
 /** Formats of converter responses: an archive of Markdown files, or JSON of two shapes. */
 const converterResponseKinds = ['markdown-zip', 'docling-json', 'kreuzberg-json'] as const

@@ -3,6 +3,7 @@ import { buffer } from 'node:stream/consumers'
 import { fromBufferPromise } from 'yauzl'
 import { z } from 'zod'
 import type { ConverterResponseKind } from './content-kinds.ts'
+import { addMarkdown } from './markdown.ts'
 import { type TextCollector, UnreadableError } from './text-collector.ts'
 import { inspectZip } from './zip-guard.ts'
 
@@ -13,7 +14,7 @@ export async function readConverterResponse(
   text: TextCollector,
 ): Promise<void> {
   if (kind === 'markdown-zip') return readMarkdown(bytes, text)
-  for (const part of textReaders[kind](parseJson(bytes))) text.add(part)
+  for (const part of textReaders[kind](parseJson(bytes))) addMarkdown(part, text)
 }
 
 async function readMarkdown(bytes: Buffer, text: TextCollector): Promise<void> {
@@ -21,7 +22,7 @@ async function readMarkdown(bytes: Buffer, text: TextCollector): Promise<void> {
   const zip = await fromBufferPromise(bytes, { lazyEntries: true })
   for await (const entry of zip.eachEntry()) {
     if (!/\.(md|txt)$/i.test(entry.fileName)) continue
-    text.add(`${await buffer(await zip.openReadStreamPromise(entry))}\n\n`)
+    addMarkdown(`${await buffer(await zip.openReadStreamPromise(entry))}\n\n`, text)
   }
 }
 

@@ -18,5 +18,6 @@ async function readContent(bytes: Buffer, kind: ContentKind, text: TextCollector
     return (await import('./converter-responses.ts')).readConverterResponse(bytes, kind, text)
   if (kind === 'pdf') return (await import('./pdf.ts')).readPdf(bytes, text)
   if (kind === 'plain') return (await import('./plain.ts')).readPlain(bytes, text)
+  if (kind === 'markdown') return (await import('./markdown.ts')).readMarkdown(bytes, text)
   return (await import('./office.ts')).readOffice(bytes, kind, text)
 }

@@ -6,7 +6,7 @@ import { type TextCollector, UnreadableError } from './text-collector.ts'
 import { writeDatesAsText } from './xlsx.ts'
 import { embeddedDocument, inspectZip } from './zip-guard.ts'
 
-type OfficeKind = Exclude<TextKind, 'pdf' | 'plain'>
+type OfficeKind = Exclude<TextKind, 'pdf' | 'markdown' | 'plain'>
 
 /** Reads Word documents, workbooks, presentations, OpenDocument, RTF and HTML. External references are not fetched. */
 export async function readOffice(bytes: Buffer, fileType: OfficeKind, text: TextCollector): Promise<void> {
@@ -56,7 +56,7 @@ function addDocument({ content, auxiliary, warnings }: OfficeParserAST, text: Te
   addOnce(auxiliary?.headers, writer, text)
   for (const node of content) {
     if (text.isFull) break
-    text.add(writer.writeBlock(node))
+    addBlock(node, writer, text)
   }
   text.add(writer.writeNotes())
   addOnce(auxiliary?.footers, writer, text)
@@ -64,6 +64,20 @@ function addDocument({ content, auxiliary, warnings }: OfficeParserAST, text: Te
     const gap = gapsByWarning[code]
     if (gap) text.reportGap(gap)
   }
+}
+
+/** Adds a block with its places: a heading, a table, a slide, or a sheet, which is a table below its name. */
+function addBlock(node: Node, writer: DocumentWriter, text: TextCollector): void {
+  const written = writer.writeBlock(node)
+  if (node.type === 'heading') text.mark('heading', (node.metadata as Metadata<'heading'>)?.level ?? 1)
+  if (node.type === 'slide') text.mark('page', (node.metadata as Metadata<'slide'>)?.slideNumber ?? 1)
+  if (node.type !== 'table' && node.type !== 'sheet') return text.add(written)
+  const name = node.type === 'sheet' && writer.showsSheetNames ? written.indexOf('\n') + 1 : 0
+  if (name > 0) text.mark('heading', 1)
+  text.add(written.slice(0, name))
+  text.mark('table')
+  text.add(written.slice(name))
+  text.mark('table-end')
 }
 
 /** Parser warnings that mean that text is missing. */
@@ -82,11 +96,11 @@ function addOnce(nodes: readonly Node[] = [], writer: DocumentWriter, text: Text
 }
 
 class DocumentWriter {
-  readonly #showsSheetNames: boolean
+  readonly showsSheetNames: boolean
   readonly #notes: Node[] = []
 
   constructor(showsSheetNames: boolean) {
-    this.#showsSheetNames = showsSheetNames
+    this.showsSheetNames = showsSheetNames
   }
 
   /** Writes a node, ending with a line break. */
@@ -122,7 +136,7 @@ class DocumentWriter {
       case 'table':
         return `\n${(node.children ?? []).map((row) => this.#writeRow(row, '| ', ' | ', ' |')).join('')}\n`
       case 'sheet':
-        return `${this.#showsSheetNames ? `${(node.metadata as Metadata<'sheet'>)?.sheetName ?? ''}:\n` : ''}${(node.children ?? []).map((row) => this.#writeRow(row, '', '\t', '')).join('')}${this.#writeReferences(node)}\n`
+        return `${this.showsSheetNames ? `${(node.metadata as Metadata<'sheet'>)?.sheetName ?? ''}:\n` : ''}${(node.children ?? []).map((row) => this.#writeRow(row, '', '\t', '')).join('')}${this.#writeReferences(node)}\n`
       case 'slide':
         return `${this.#writeChildren(node)}${this.#writeSlideNotes(node)}\n`
       default:

@@ -11,6 +11,7 @@ export async function readPdf(bytes: Buffer, text: TextCollector): Promise<void>
   const document = await openDocument(bytes)
   if (document.numPages > MAX_PAGES) throw new UnreadableError('too-large')
   for (let number = 1; number <= document.numPages && !text.isFull; number++) {
+    text.mark('page', number)
     await readPage(document, number, text)
     text.add('\n\n')
   }

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest'
+import type { TextKind } from '../../server/files/sandbox/content-kinds.ts'
+import { extractText } from '../../server/files/sandbox/extract.ts'
+import { buildParagraph, buildRun, buildTable, makeWord } from '../kit/sample-files/word.ts'
+import { makePdf } from '../kit/sample-files/pdf.ts'
+
+/** Returns each mark with the beginning of the line where it stands. */
+async function listPlaces(bytes: Buffer | string, kind: TextKind) {
+  const found = await extractText(Buffer.from(bytes), kind, 100_000)
+  if ('unreadable' in found) throw new Error(found.unreadable)
+  const { text, marks } = found
+  return marks.map(({ kind: mark, at, value }) => [mark, value, text.slice(at).trimStart().split('\n')[0]])
+}
+
+test('the text of a PDF marks where each page begins', async () => {
+  const pdf = makePdf({ lines: ['first page', '', 'third page'] })
+
+  expect(await listPlaces(pdf, 'pdf')).toEqual([
+    ['page', 1, 'first page'],
+    ['page', 2, 'third page'],
+    ['page', 3, 'third page'],
+  ])
+})
+
+test('the text of Markdown marks headings and tables outside of code', async () => {
+  const markdown = '\r\n\r\n\r\n# One  \r\n\r\n\r\n\r\ntext\r\n```\n# no heading\n```\n## Two\n| a | b |\n|---|---|\n| 1 | 2 |\nend'
+
+  expect(await listPlaces(markdown, 'markdown')).toEqual([
+    ['heading', 1, '# One'],
+    ['heading', 2, '## Two'],
+    ['table', 0, '| a | b |'],
+    ['table-end', 0, 'end'],
+  ])
+})
+
+test('other text has no marks, whatever its lines begin with', async () => {
+  expect(await listPlaces('# a comment\nrun\n', 'plain')).toEqual([])
+})
+
+test('the text of HTML marks headings and tables within other elements', async () => {
+  const html =
+    '<main><section><h1>One</h1><p>text</p><div><h2>Two</h2><table><tr><th>a</th></tr><tr><td>1</td></tr></table></div></section><p>end</p></main>'
+
+  expect(await listPlaces(html, 'html')).toEqual([
+    ['heading', 1, 'One'],
+    ['heading', 2, 'Two'],
+    ['table', 0, '| a |'],
+    ['table-end', 0, 'end'],
+  ])
+})
+
+test('the text of a Word document marks headings with their numbers, and tables', async () => {
+  const heading = (text: string, level: number) => buildParagraph(buildRun(text), `<w:pStyle w:val="Heading${level}"/>`)
+  const body = `${heading('One', 1)}${heading('Two', 2)}${buildTable([['a'], ['1']])}${buildParagraph(buildRun('end'))}`
+
+  expect(await listPlaces(makeWord({ body }), 'docx')).toEqual([
+    ['heading', 1, '§ I One'],
+    ['heading', 2, '1.1 Two'],
+    ['table', 0, '| a |'],
+    ['table-end', 0, 'end'],
+  ])
+})
