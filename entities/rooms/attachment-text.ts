@@ -1,8 +1,9 @@
 import { defineEntity, p } from '@mikro-orm/core'
+import type { TextFailure, TextNote } from '../sql/extracted-text.ts'
 import { compile } from '../sql/scope.ts'
 import { statement } from '../sql/statement.ts'
 import type { FileOfAttachment } from './attachment.sql.ts'
-import { Attachment, type TextFailure, type TextNote, visibleAttachments } from './attachment.ts'
+import { Attachment, visibleAttachments } from './attachment.ts'
 
 /** The extracted text of an attachment, for models. */
 export const AttachmentText = defineEntity({

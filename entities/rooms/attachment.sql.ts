@@ -1,13 +1,8 @@
 import { User } from '../identity/user.ts'
+import type { TextFailure, TextNote } from '../sql/extracted-text.ts'
 import { compile, type ParameterBinder } from '../sql/scope.ts'
 import { statement, unboundedStatement } from '../sql/statement.ts'
-import {
-  attachmentIdentifier,
-  type TextFailure,
-  type TextNote,
-  type textStates,
-  visibleAttachments,
-} from './attachment.ts'
+import { attachmentIdentifier, type textStates, visibleAttachments } from './attachment.ts'
 
 /** Data for sending the bytes of a file. */
 export interface FileOfAttachment {

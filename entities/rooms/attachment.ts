@@ -1,6 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core'
 import { User } from '../identity/user.ts'
 import { id, timestamps } from '../sql/columns.ts'
+import { type TextNote, textFailures } from '../sql/extracted-text.ts'
 import type { SqlPredicate } from '../sql/scope.ts'
 import { ConversationMessage } from './conversation-message.ts'
 import { Room } from './room.ts'
@@ -12,33 +13,6 @@ export type FileType = (typeof fileTypes)[number]
 
 /** State of the text: pending, available, failed, or not expected. */
 export const textStates = ['pending', 'ready', 'failed', 'none'] as const
-
-/**
- * Reasons without text: password-protected, damaged or mislabelled, too large inside, too much memory, too slow,
- * unknown character encoding, or not read after all retries.
- */
-export const textFailures = [
-  'encrypted',
-  'damaged',
-  'too-large',
-  'too-much-memory',
-  'too-slow',
-  'unknown-encoding',
-  'not-read',
-] as const
-export type TextFailure = (typeof textFailures)[number]
-
-/**
- * Content that a text lacks: pictures, pages without text, embedded files, unreadable parts, cells beyond the limit,
- * and characters that the file does not map.
- */
-export const textGaps = ['pictures', 'pages', 'embedded-files', 'parts', 'cells', 'characters'] as const
-
-/** A gap of a text, and its number. */
-export interface TextNote {
-  gap: (typeof textGaps)[number]
-  count: number
-}
 
 /** An uploaded file and its message. The bytes are in the file store. */
 export const Attachment = defineEntity({

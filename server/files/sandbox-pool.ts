@@ -7,7 +7,7 @@ import type { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { bulkhead } from 'cockatiel'
 import { z } from 'zod'
-import { textFailures, textGaps } from '../../entities/rooms/attachment.ts'
+import { textFailures, textGaps } from '../../entities/sql/extracted-text.ts'
 import { type ExtractionResult, markKinds } from '../../routers/ports/files/text-extractor.ts'
 import type { ContentKind } from './sandbox/content-kinds.ts'
 import type { Task } from './sandbox/main.ts'
@@ -162,7 +162,12 @@ const noteSchema = z.object({ gap: z.enum(textGaps), count: z.int().positive() }
 const markSchema = z.object({ kind: z.enum(markKinds), at: z.int().nonnegative(), value: z.int().nonnegative() })
 
 const outputSchema = z.union([
-  z.object({ text: z.string(), marks: z.array(markSchema).max(MAX_MARKS), truncated: z.boolean(), notes: z.array(noteSchema) }),
+  z.object({
+    text: z.string(),
+    marks: z.array(markSchema).max(MAX_MARKS),
+    truncated: z.boolean(),
+    notes: z.array(noteSchema),
+  }),
   z.object({ unreadable: z.enum(textFailures).exclude(['not-read']) }),
 ])
 

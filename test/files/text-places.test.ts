@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { TextKind } from '../../server/files/sandbox/content-kinds.ts'
 import { extractText } from '../../server/files/sandbox/extract.ts'
-import { buildParagraph, buildRun, buildTable, makeWord } from '../kit/sample-files/word.ts'
 import { makePdf } from '../kit/sample-files/pdf.ts'
+import { buildParagraph, buildRun, buildTable, makeWord } from '../kit/sample-files/word.ts'
 
 /** Returns each mark with the beginning of the line where it stands. */
 async function listPlaces(bytes: Buffer | string, kind: TextKind) {
@@ -23,7 +23,8 @@ test('the text of a PDF marks where each page begins', async () => {
 })
 
 test('the text of Markdown marks headings and tables outside of code', async () => {
-  const markdown = '\r\n\r\n\r\n# One  \r\n\r\n\r\n\r\ntext\r\n```\n# no heading\n```\n## Two\n| a | b |\n|---|---|\n| 1 | 2 |\nend'
+  const markdown =
+    '\r\n\r\n\r\n# One  \r\n\r\n\r\n\r\ntext\r\n```\n# no heading\n```\n## Two\n| a | b |\n|---|---|\n| 1 | 2 |\nend'
 
   expect(await listPlaces(markdown, 'markdown')).toEqual([
     ['heading', 1, '# One'],

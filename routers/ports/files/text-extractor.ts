@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { TextFailure, TextNote } from '../../../entities/rooms/attachment.ts'
+import type { TextFailure, TextNote } from '../../../entities/sql/extracted-text.ts'
 
 /** Permanent reasons why a file has no text. */
 export type UnreadableReason = Exclude<TextFailure, 'not-read'>

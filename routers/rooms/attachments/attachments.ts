@@ -5,11 +5,10 @@ import {
   attachmentIdentifier,
   fileTypes,
   removableAttachments,
-  textFailures,
-  textGaps,
   textStates,
   visibleAttachments,
 } from '../../../entities/rooms/attachment.ts'
+import { textFailures, textGaps } from '../../../entities/sql/extracted-text.ts'
 import { attribute, defineResource, one, sortedTimestamps } from '../../resource/declare.ts'
 
 export const attachments = defineResource({

@@ -4,25 +4,17 @@ import { MIN_COUNTED_BYTES, sumFilesOfUploader } from '../../../entities/rooms/a
 import { Attachment } from '../../../entities/rooms/attachment.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
 import type { Context } from '../../core/context.ts'
+import { FileInspector } from '../../core/files/file-inspector.ts'
+import type { FileKind } from '../../core/files/file-kind.ts'
+import { RandomAccessFile } from '../../core/files/random-access-file.ts'
 import { createTooLargeProblem, withUploadTimeout } from '../../core/incoming-file.ts'
 import { Problem } from '../../core/problems.ts'
 import { createTransactionSql, runStatement } from '../../core/run-statement.ts'
-import type { FileRules } from '../../core/settings.ts'
 import type { StoredFile } from '../../ports/files/file-store.ts'
 import type { RecordOf } from '../../resource/record.ts'
 import { translateConstraintError } from '../../verbs/constraint-errors.ts'
 import { getRow } from '../../verbs/read.ts'
 import { attachments } from './attachments.ts'
-import {
-  detectKindOfFile,
-  detectKindOfHead,
-  explainRefusal,
-  type FileKind,
-  HEAD_BYTES,
-  isTextual,
-} from './file-kind.ts'
-import { RandomAccessFile } from './random-access-file.ts'
-import { createTextCheck } from './text-kind.ts'
 
 const fileName = z
   .string()
@@ -110,68 +102,4 @@ async function assertWithinQuota({ services }: Context, sql: Sql, person: number
   if (usage.files >= perPerson) throw new Problem('invalid', { detail: `A person keeps at most ${perPerson} files.` })
   if (usage.bytes + Math.max(additionalBytes, MIN_COUNTED_BYTES) <= bytesPerPerson) return usage
   throw new Problem('invalid', { detail: `A person keeps at most ${bytesPerPerson} bytes of files.` })
-}
-
-const ciphertextKind: FileKind = { mime: 'application/octet-stream', fileType: 'other' }
-
-/** Inspects a file while it streams, and aborts it if the rules do not allow it. */
-class FileInspector {
-  readonly #rules: FileRules
-  readonly #isCiphertext: boolean
-  /** Known during the upload if the file is text or ciphertext. */
-  #kind: FileKind | undefined
-  /** Checks that the rest of a text file is text, too. */
-  #isStillText: ((part: Uint8Array) => boolean) | undefined
-
-  constructor(rules: FileRules, isCiphertext: boolean) {
-    this.#rules = rules
-    this.#isCiphertext = isCiphertext
-    if (isCiphertext) this.#kind = ciphertextKind
-  }
-
-  /** Yields the bytes unchanged, but none before it is known whether the file is text. */
-  async *inspect(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
-    let head: Uint8Array[] | undefined = []
-    let seen = 0
-    for await (const part of content) {
-      seen += part.length
-      if (seen > this.#rules.maxFileSize) throw createTooLargeProblem(this.#rules)
-      if (!head) {
-        yield this.#assertStillText(part)
-        continue
-      }
-      head.push(part)
-      if (seen < HEAD_BYTES) continue
-      yield await this.#inspectHead(Buffer.concat(head))
-      head = undefined
-    }
-    if (seen === 0) throw new Problem('invalid', { issues: [{ path: ['file'], message: 'must not be empty' }] })
-    if (head) yield await this.#inspectHead(Buffer.concat(head))
-  }
-
-  /** Detects the kind of the stored file; throws if such files are not allowed. */
-  async detectKind(file: RandomAccessFile): Promise<FileKind> {
-    return this.#kind ?? this.#assertAllowed(await detectKindOfFile(file))
-  }
-
-  async #inspectHead(bytes: Buffer): Promise<Buffer> {
-    // The examined size does not depend on the chunks of the network.
-    const kind = this.#isCiphertext ? undefined : await detectKindOfHead(bytes.subarray(0, HEAD_BYTES))
-    if (!kind) return bytes
-    this.#kind = this.#assertAllowed(kind)
-    if (isTextual(kind.mime)) this.#isStillText = await createTextCheck(bytes)
-    this.#assertStillText(bytes)
-    return bytes
-  }
-
-  #assertAllowed(kind: FileKind | undefined): FileKind {
-    if (kind && this.#rules.allowedMimeTypes.includes(kind.mime)) return kind
-    throw new Problem('unsupported_media_type', { detail: explainRefusal(kind) })
-  }
-
-  /** Throws if a file that began as text continues as something else. */
-  #assertStillText<Part extends Uint8Array>(part: Part): Part {
-    if (this.#isStillText && !this.#isStillText(part)) this.#assertAllowed(undefined)
-    return part
-  }
 }

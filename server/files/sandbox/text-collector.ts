@@ -1,4 +1,4 @@
-import type { TextNote } from '../../../entities/rooms/attachment.ts'
+import type { TextNote } from '../../../entities/sql/extracted-text.ts'
 import type { TextMark, UnreadableReason } from '../../../routers/ports/files/text-extractor.ts'
 
 /** Collects text up to a maximum number of characters, and drops the rest. */
