@@ -45,7 +45,7 @@ const floors = {
     ['net'],
     ['database'],
     ['stores'],
-    ['login', 'ai', 'mcp', 'files'],
+    ['login', 'ai', 'mcp', 'files', 'knowledge'],
     ['ops'],
     ['http'],
     ['realtime'],

@@ -10,6 +10,7 @@ import { ExtAppConnectRequest } from './apps/ext-app-connect-request.ts'
 import { ExtAppLink } from './apps/ext-app-link.ts'
 import { Assistant, AssistantEditor } from './assistants/assistant.ts'
 import { AssistantVersion } from './assistants/assistant-version.ts'
+import { Knowledge, KnowledgeFile, KnowledgePassage, KnowledgeTerms } from './assistants/knowledge.ts'
 import { AiModel } from './catalogue/ai-model.ts'
 import { AiModelDescription } from './catalogue/ai-model-description.ts'
 import { AiModelUsageRule } from './catalogue/ai-model-usage-rule.ts'
@@ -77,6 +78,10 @@ export const entities = [
   Assistant,
   AssistantEditor,
   AssistantVersion,
+  Knowledge,
+  KnowledgeFile,
+  KnowledgePassage,
+  KnowledgeTerms,
   FrontendMigration,
   AppliedFrontendMigration,
   FrontendMigrationUserdata,

@@ -13,6 +13,7 @@ import { type Failure, setChallenge, startErrorResponse } from './http/failure.t
 import { findExcess } from './http/json-text.ts'
 import { type FacadeOptions, findProcedure, getBodyLimit } from './http/procedures.ts'
 import { setRetryAfter } from './http/response-notes.ts'
+import { trpcUploads } from './trpc-uploads.ts'
 
 const MAX_CALLS = 50
 
@@ -37,7 +38,10 @@ export async function trpc(app: FastifyInstance, { resolveContext, bodyLimits, h
     const excess = findExcess(body)
     done(excess ? new Problem('invalid', { detail: excess }) : null, body.toString())
   })
-  app.all<TrpcRequest>('/trpc/:path', {
+  app.register(trpcUploads, { resolveContext })
+  app.route<TrpcRequest>({
+    method: app.supportedMethods.filter((method) => method !== 'PUT'),
+    url: '/trpc/:path',
     bodyLimit: Math.max(...Object.values(bodyLimits)),
     onRequest: async (request, reply) => {
       reply.header('cache-control', 'no-store')

@@ -7,6 +7,7 @@ import { consentPageRouter } from './apps/consent-page.ts'
 import { extAppsRouter } from './apps/ext-apps.ts'
 import { keychainRouter } from './apps/keychain-form.ts'
 import { assistantsRouter } from './assistants/assistants-router.ts'
+import { knowledgeRouter } from './assistants/knowledge/knowledge-router.ts'
 import { aiModelDescriptionsRouter } from './catalogue/ai-model-descriptions.ts'
 import { aiModelFlagsRouter } from './catalogue/ai-model-flags.ts'
 import { aiModelsRouter } from './catalogue/ai-models.ts'
@@ -73,6 +74,7 @@ export const appRouter = router({
   appLogos: appLogosRouter,
   appearance: appearanceRouter,
   assistants: assistantsRouter,
+  knowledge: knowledgeRouter,
   attachments: attachmentsRouter,
   audit: auditRouter,
   backups: backupsRouter,

@@ -22,6 +22,7 @@ import type { Database } from './database/database.ts'
 import { openTextExtractor } from './files/text-extractor.ts'
 import { createServiceHooks } from './hooks.ts'
 import { type Authenticator, createAuthenticator } from './http/authenticator.ts'
+import { ThreadedIndexes } from './knowledge/knowledge-indexes.ts'
 import { openLogin } from './login/index.ts'
 import { createClientDocuments } from './net/client-documents.ts'
 import { createWebReader } from './net/web-reader.ts'
@@ -76,6 +77,7 @@ export async function createContainer(options: ContainerOptions): Promise<Contai
     jobQueue,
     roomAnswers,
     texts,
+    knowledge,
     blobs,
     webReader,
     clientDocuments,
@@ -94,7 +96,14 @@ export async function createContainer(options: ContainerOptions): Promise<Contai
       await jobQueue.close()
       await Promise.all([ai.flush(), authenticator.flush(), audit.flush()])
       const outbound = Promise.all([ai.close(), webReader.close(), clientDocuments.close()])
-      await Promise.all([texts.close(), outbound, blobs.close(), keyValue.close(), changes.services.bus.close()])
+      await Promise.all([
+        texts.close(),
+        knowledge.close(),
+        outbound,
+        blobs.close(),
+        keyValue.close(),
+        changes.services.bus.close(),
+      ])
     },
   }
 }
@@ -136,6 +145,7 @@ async function createParts({ env, database, log, traces }: ContainerOptions) {
     authenticator: createAuthenticator(sql, settings, log),
     jobQueue: new DatabaseJobQueue({ pool, log, traces }),
     texts: openTextExtractor(env, log),
+    knowledge: new ThreadedIndexes(env.KNOWLEDGE_MEMORY),
     audit: createAuditLog(sql, log),
     webReader: createLinkReader(env, settings),
     clientDocuments: createDocumentReader(settings),
@@ -165,6 +175,7 @@ function createServices(options: ContainerOptions, parts: Parts): Services {
       backup: { env, vault, blobs, pool, version: settings.version },
       findArchiveParts: () => ({ services, readPage: () => new AppFiles(frontEndFolder(env)).readArchivePage() }),
     }),
+    knowledge: parts.knowledge,
     login: { ...openLogin(env, limiter, log), connectRequests: createConnectRequests(parts.appKey) },
     rooms: { directory: changes.roomDirectory, answers: parts.roomAnswers },
     texts: { ...announcements, labels, frontendMigrations: () => loadFrontendMigrations(env.FRONTEND_MIGRATIONS) },

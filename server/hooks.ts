@@ -2,6 +2,7 @@ import { eraseFromAudit } from '../entities/events/audit-entry.sql.ts'
 import { claimNamedLimits, returnNamedLimits } from '../routers/ai/limits/named-limits.ts'
 import { endLinksOfOldKeys } from '../routers/apps/app-links.ts'
 import { giveAwayOnErase } from '../routers/assistants/erase-owner.ts'
+import { deleteKnowledgeOnErase } from '../routers/assistants/knowledge/erase-owner.ts'
 import { endConnectionsOnErase } from '../routers/catalogue/tools/end-connections.ts'
 import { createHooks, type HookRegistry } from '../routers/core/hooks.ts'
 import { runStatement } from '../routers/core/run-statement.ts'
@@ -23,6 +24,7 @@ export function createServiceHooks(readAnnouncement: ReadAnnouncementText): Hook
   hooks.on('name-freed', returnNamedLimits)
   hooks.on('user-erasing', giveAwayOnErase)
   hooks.on('user-erasing', endConnectionsOnErase)
+  hooks.on('user-erasing', deleteKnowledgeOnErase)
   hooks.on('user-erasing', endMembershipsOnErase)
   hooks.on('user-erasing', deleteAttachmentsOnErase)
   hooks.on('user-erasing', deleteReactionsOnErase)

@@ -53,9 +53,7 @@ export function buildSettings(env: Env, appKey: string): Settings {
     messageSize: env.ROOM_MESSAGE_MAX_SIZE,
     enforcesNewKeys: env.ROOM_REKEY === 'enforce',
     keychain: { maxEntries: env.KEYCHAIN_MAX_ENTRIES, maxBytes: env.KEYCHAIN_MAX_BYTES },
-    rooms: readRoomQuotas(env),
-    conversations: readConversationQuotas(env),
-    attachments: readAttachmentQuotas(env),
+    ...readQuotas(env),
     peopleSearchesPerMinute: env.PEOPLE_SEARCHES_PER_MINUTE,
     profileChangesPerMinute: env.PROFILE_CHANGES_PER_MINUTE,
     linkPreviewsPerMinute: env.LINK_PREVIEWS_PER_MINUTE,
@@ -75,6 +73,13 @@ const readOAuthSettings = (env: Env): Settings['oauth'] => ({
   grantsPerPerson: env.OAUTH_GRANTS_PER_PERSON,
   requestsPerMinute: env.OAUTH_REQUESTS_PER_MINUTE,
   redirects: env.OAUTH_REDIRECTS,
+})
+
+const readQuotas = (env: Env): Pick<Settings, 'rooms' | 'conversations' | 'attachments' | 'knowledge'> => ({
+  rooms: readRoomQuotas(env),
+  conversations: readConversationQuotas(env),
+  attachments: readAttachmentQuotas(env),
+  knowledge: { bytesPerPerson: env.KNOWLEDGE_QUOTA, filesPerPerson: env.KNOWLEDGE_QUOTA_FILES },
 })
 
 const readRoomQuotas = (env: Env): Settings['rooms'] => ({

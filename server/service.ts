@@ -180,7 +180,12 @@ async function startOnPort(options: ServiceOptions, claimed: ClaimedPort): Promi
     const address = { port: env.PORT, host: env.HOST, backlog: BACKLOG }
     const url = await app.listen(address).catch((error) => rethrowPortError(error, env))
     // An export holds one of the few connections for long statements.
-    const concurrency = { 'extract-text': env.FILE_TEXT_WORKERS, 'export-person': 1, 'revoke-accounts': 1 }
+    const concurrency = {
+      'extract-text': env.FILE_TEXT_WORKERS,
+      'read-knowledge': env.FILE_TEXT_WORKERS,
+      'export-person': 1,
+      'revoke-accounts': 1,
+    }
     await core.jobQueue.work(createJobHandlers(core.services), concurrency)
     const stopPeriodicTasks = startPeriodicTasks(core.periodicTasks, { log, traces, firstRunMs })
     const stop = async () => {
@@ -278,6 +283,10 @@ function createJobHandlers(services: Services): JobHandlers {
     'extract-text': {
       run: (input, signal) => host(signal).attachments.readText(input),
       giveUp: (input) => host().attachments.giveUpText(input),
+    },
+    'read-knowledge': {
+      run: (input, signal) => host(signal).knowledge.read(input),
+      giveUp: (input) => host().knowledge.giveUp(input),
     },
     'export-person': {
       run: (input, signal) => host(signal).personExports.make(input),

@@ -25,7 +25,13 @@ export interface ChangeRecorder {
   /** Adds sessions and tokens that end with the commit. */
   addEnded(credentials: readonly string[]): void
   /** Names files that are removed after the commit, because nothing refers to them any more. */
-  dropFiles(names: readonly string[]): void
+  dropFiles(names: readonly string[], store?: DroppedFile['store']): void
+}
+
+/** A file to be removed; it is in the store of attachments unless another one is named. */
+export interface DroppedFile {
+  store: 'attachments' | 'knowledge'
+  name: string
 }
 
 /** A transaction and its change recorder. */

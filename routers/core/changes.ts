@@ -6,7 +6,7 @@ import { traceWork } from '../ports/traces.ts'
 import type { Resource } from '../resource/declare.ts'
 import { recordCallInTransaction, recordRowWrites } from './audit.ts'
 import type { AuditedCall } from './audited-call.ts'
-import type { ChangeRecorder, Stream, StreamKind } from './change-recorder.ts'
+import type { ChangeRecorder, DroppedFile, Stream, StreamKind } from './change-recorder.ts'
 import type { Context } from './context.ts'
 import { runStatement } from './run-statement.ts'
 
@@ -23,7 +23,7 @@ export async function withChangeLog<T>(
   const pending: PendingChange[] = []
   const logged: LoggedChange[] = []
   const records = new Map<string, object>()
-  const droppedFiles: string[] = []
+  const droppedFiles: DroppedFile[] = []
   const endedCredentials: string[] = []
   const finish = async (em: EntityManager) => {
     const result = await work(em, createRecorder({ pending, logged, records, droppedFiles, endedCredentials }))
@@ -105,7 +105,7 @@ interface RecordedEffects {
   logged: LoggedChange[]
   /** Rows by stream, type and id. */
   records: Map<string, object>
-  droppedFiles: string[]
+  droppedFiles: DroppedFile[]
   endedCredentials: string[]
 }
 
@@ -123,7 +123,7 @@ function createRecorder(effects: RecordedEffects): ChangeRecorder {
       records.set(`${stream} ${type} ${record.id}`, record)
     },
     addEnded: (credentials) => void endedCredentials.push(...credentials),
-    dropFiles: (names) => void droppedFiles.push(...names),
+    dropFiles: (names, store = 'attachments') => void droppedFiles.push(...names.map((name) => ({ store, name }))),
   }
 }
 
@@ -151,10 +151,11 @@ function publish({ services, notes, caller }: Context, logged: readonly LoggedCh
 }
 
 /** The hourly cleanup finds files that could not be removed. */
-async function removeFiles({ services }: Context, names: readonly string[]): Promise<void> {
-  await services.files.attachments
-    .remove(names)
-    .catch((error: unknown) => services.log.warn({ error }, 'a file could not be removed'))
+async function removeFiles({ services }: Context, files: readonly DroppedFile[]): Promise<void> {
+  for (const [store, dropped] of Map.groupBy(files, (file) => file.store))
+    await services.files[store]
+      .remove(dropped.map(({ name }) => name))
+      .catch((error: unknown) => services.log.warn({ error }, 'a file could not be removed'))
 }
 
 /** Returns the streams that a row belongs to, by the properties that its declaration names. */

@@ -27,6 +27,7 @@ import type { FrontendMigrationFile } from '../ports/frontend-migrations.ts'
 import type { HealthChecks, HealthTimer } from '../ports/health.ts'
 import type { JobQueue } from '../ports/job-queue.ts'
 import type { AnswerStore, KeyValueStore } from '../ports/key-value-store.ts'
+import type { KnowledgeIndexes } from '../ports/knowledge-indexes.ts'
 import type { LocalAccounts } from '../ports/local-accounts.ts'
 import type { Labels, Locale } from '../ports/locales.ts'
 import type { Log } from '../ports/log.ts'
@@ -59,6 +60,7 @@ export interface Services {
   stores: StoreServices
   ai: AiServices
   files: FileServices
+  knowledge: KnowledgeIndexes
   login: LoginServices
   rooms: RoomServices
   texts: TextServices
@@ -126,6 +128,7 @@ export interface AiServices {
 /** Stored files, and what is made of them. */
 export interface FileServices {
   attachments: FileStore
+  knowledge: FileStore
   /** Stores the archives of personal data. */
   exports: FileStore
   /** Stores pictures and drafts. */

@@ -68,6 +68,7 @@ export interface Settings {
   rooms: RoomQuotas
   conversations: ConversationQuotas
   attachments: AttachmentQuotas
+  knowledge: KnowledgeQuotas
   peopleSearchesPerMinute: number
   /** Seconds in which a connect request of an app can be answered. */
   connectRequestSeconds: number
@@ -170,6 +171,12 @@ export interface AttachmentQuotas {
   retentionMonths: number | undefined
   /** In milliseconds. */
   uploadTimeout: number
+}
+
+/** Limits of all knowledge of a person together. */
+export interface KnowledgeQuotas {
+  bytesPerPerson: number
+  filesPerPerson: number
 }
 
 /** Size limits of a person's keychain. */

@@ -4,6 +4,7 @@ import type { SealedConnection } from '../../entities/catalogue/mcp-connection.s
 /** Inputs of jobs, by the name of the job. */
 export interface JobInputs {
   'extract-text': { attachmentId: number }
+  'read-knowledge': { fileId: number }
   'export-person': { exportId: number }
   /** Sealed tokens whose connections are gone. */
   'revoke-accounts': { connections: SealedConnection[] }

@@ -9,6 +9,8 @@ export const CONNECTION_TOKENS = 'mcp_connections.tokens'
 /** Purpose of the requests of people who are at the authorization server of a tool server. */
 export const TOOL_ACCOUNT = 'pending tool account'
 export const FILE_KEY = 'files.key'
+/** Purpose of the fingerprints of knowledge files. */
+export const KNOWLEDGE_FINGERPRINT = 'knowledge_files.fingerprint'
 export const AUDIT_ANCHOR = 'audit_heads.hash'
 export const AUDIT_REMOVAL = 'audit_heads.removed_hash'
 export const USERDATA = 'frontend_migration_userdata.data'

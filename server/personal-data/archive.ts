@@ -1,6 +1,7 @@
 import { PassThrough, Readable, Writable } from 'node:stream'
 // Writes archives of any size as a stream, and browsers read them with it.
 import { ZipWriter } from '@zip.js/zip.js/lib/zip-core-custom.js'
+import { listKnowledgeFilesOf } from '../../entities/assistants/knowledge-maintenance.sql.ts'
 import { AI_USER_ID, User } from '../../entities/identity/user.ts'
 import { listFilesOfUploader } from '../../entities/rooms/attachment.sql.ts'
 import { createWireNames } from '../../facades/http/names.ts'
@@ -25,11 +26,12 @@ const ROWS_PER_FILE = 1000
 const FILES_AT_ONCE = 100
 
 const README = `This is a copy of what the service keeps of you. Open the file open.html in a browser: it needs no network, and your
-passkey opens in it what is encrypted. The folder data has everything as JSON, the folder files your files.
+passkey opens in it what is encrypted. The folder data has everything as JSON, the folder files your files,
+and the folder knowledge those that you search in.
 
 Dies ist eine Kopie dessen, was der Dienst von Ihnen hat. Öffnen Sie die Datei open.html in einem Browser: Sie braucht kein
 Netz, und Ihr Passkey öffnet darin, was verschlüsselt ist. Im Ordner data steht alles als JSON, im Ordner files liegen Ihre
-Dateien.
+Dateien, im Ordner knowledge die, in denen Sie suchen.
 `
 
 /** Streams all data of a person as a ZIP archive. Stops when the signal aborts. */
@@ -66,6 +68,8 @@ interface Manifest {
   types: Record<string, { files: string[]; rows: number }>
   /** Paths of uploaded files, by attachment id. */
   files: Record<string, string>
+  /** Paths of files of knowledge, by the id of the file. */
+  knowledgeFiles: Record<string, string>
   /** Paths of files that could not be read completely. */
   damagedFiles: string[]
 }
@@ -93,6 +97,7 @@ class PersonArchive {
     await this.#addRows(manifest, { type: 'usage-limits', batches: this.#readLimits(person) })
     if (avatar) await this.#addFile(manifest, 'picture.webp', this.#readPicture(avatar))
     await this.#addFiles(manifest, userId)
+    await this.#addKnowledge(manifest, userId)
     // The manifest comes last, so that it proves that the archive is complete.
     await this.#add('manifest.json', toIterable(JSON.stringify(manifest, null, 2)))
   }
@@ -108,6 +113,7 @@ class PersonArchive {
       person,
       types: {},
       files: {},
+      knowledgeFiles: {},
       damagedFiles: [],
     }
   }
@@ -183,6 +189,20 @@ class PersonArchive {
         const path = `files/${id}${clientEncrypted ? '.sealed' : getExtension(name)}`
         manifest.files[id] = path
         await this.#addFile(manifest, path, files.read({ name: uuid, bytes, sealedKey }))
+      }
+      if (rows.length < FILES_AT_ONCE) return
+      after = rows.at(-1)?.id ?? 0
+    }
+  }
+
+  async #addKnowledge(manifest: Manifest, userId: number): Promise<void> {
+    const { sql, files } = this.#services
+    for (let after = 0; ; ) {
+      const rows = await sql(listKnowledgeFilesOf, [userId, after, FILES_AT_ONCE])
+      for (const { id, path: knowledgePath, ...file } of rows) {
+        const path = `knowledge/${id}${getExtension(knowledgePath)}`
+        manifest.knowledgeFiles[id] = path
+        await this.#addFile(manifest, path, files.knowledge.read(file))
       }
       if (rows.length < FILES_AT_ONCE) return
       after = rows.at(-1)?.id ?? 0

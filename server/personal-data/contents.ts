@@ -6,6 +6,7 @@ import { UsageRollup } from '../../entities/ai/usage-rollup.ts'
 import { ExtAppLink } from '../../entities/apps/ext-app-link.ts'
 import { Assistant, AssistantEditor } from '../../entities/assistants/assistant.ts'
 import { AssistantVersion } from '../../entities/assistants/assistant-version.ts'
+import { Knowledge, KnowledgeFile } from '../../entities/assistants/knowledge.ts'
 import { McpConnection } from '../../entities/catalogue/mcp-connection.ts'
 import { AuditEntry } from '../../entities/events/audit-entry.ts'
 import { AccessToken } from '../../entities/identity/access-token.ts'
@@ -155,6 +156,8 @@ export const personalTables: readonly PersonalTable[] = [
   { entity: Attachment, path: ['uploader'] },
   { entity: Assistant, path: ['owner'] },
   { entity: AssistantVersion, path: ['assistant', 'owner'], columns: versionColumns, open: openVersion },
+  { entity: Knowledge, path: ['owner'] },
+  { entity: KnowledgeFile, path: ['knowledge', 'owner'] },
   { entity: AssistantEditor, path: ['user'], columns: editorColumns },
   { entity: ExtAppLink, path: ['user'] },
   { entity: OAuthGrant, path: ['user'], columns: grantColumns },

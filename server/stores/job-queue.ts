@@ -27,7 +27,7 @@ const WAKE_AFTER_MS = 100
 
 const queueDefaults = { retryBackoff: true, retryDelayMax: 300, expireInSeconds: 900 }
 
-const names: readonly JobName[] = ['extract-text', 'export-person', 'revoke-accounts']
+const names: readonly JobName[] = ['extract-text', 'read-knowledge', 'export-person', 'revoke-accounts']
 const failedQueueOf = (name: JobName) => `${name}.failed`
 
 /** The job queue: pg-boss in its own schema of the service's database, over the pool of the service. */

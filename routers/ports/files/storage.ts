@@ -6,6 +6,9 @@ export const DRAFTS = 'drafts/'
 /** Folder of the archives of personal data, which stay until they expire and are in no backup. */
 export const EXPORTS = 'exports/'
 
+/** Folder of the files of knowledge. */
+export const KNOWLEDGE = 'knowledge/'
+
 /** Faults of a picture: no file, a key sealed with an unknown application key, or damaged content. */
 export type PictureFault = 'no-file' | 'unknown-key' | 'damaged'
 

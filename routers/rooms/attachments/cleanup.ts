@@ -1,12 +1,15 @@
+import { findOrphanedKnowledgeFiles } from '../../../entities/assistants/knowledge-maintenance.sql.ts'
 import { lockPerson } from '../../../entities/identity/user.sql.ts'
 import { deleteUnlinked, findOrphans } from '../../../entities/rooms/attachment.sql.ts'
 import { listExpiredByRoom, listOldestExpired, lockRooms } from '../../../entities/rooms/attachment-maintenance.sql.ts'
+import type { Statement } from '../../../entities/sql/statement.ts'
 import { findOrphanedPictures } from '../../../entities/views/picture.sql.ts'
 import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import type { Services } from '../../core/services.ts'
 import { listPictures, type PictureFiles } from '../../identity/pictures/picture-files.ts'
+import type { FileStore } from '../../ports/files/file-store.ts'
 import { DRAFTS } from '../../ports/files/storage.ts'
 import { deleteAttachmentsById } from './message-attachments.ts'
 
@@ -21,7 +24,7 @@ type CleanupServices = Pick<Services, 'sql' | 'files'>
 interface CleanupResult {
   /** Attachments without a message. */
   unlinked: number
-  /** Files without an attachment, left by a process that was killed. */
+  /** Files without an attachment or knowledge, left by a process that was killed. */
   orphans: number
   /** Pictures without a person or room, and drafts of pictures that were being rewritten. */
   pictures: number
@@ -32,7 +35,9 @@ export async function deleteOrphanedFiles(services: CleanupServices): Promise<Cl
   const before = new Date(Date.now() - GRACE_MS)
   return {
     unlinked: await deleteUnlinkedAttachments(services, before),
-    orphans: await deleteFilesWithoutRow(services, before),
+    orphans:
+      (await deleteFilesWithoutRow(services, services.files.attachments, findOrphans, before)) +
+      (await deleteFilesWithoutRow(services, services.files.knowledge, findOrphanedKnowledgeFiles, before)),
     pictures: (await deleteOrphanedPictures(services, before)) + (await deleteOldDrafts(services, before)),
   }
 }
@@ -51,12 +56,14 @@ async function deleteUnlinkedAttachments(
 }
 
 async function deleteFilesWithoutRow(
-  { sql, files: { attachments: files } }: CleanupServices,
+  { sql }: CleanupServices,
+  files: FileStore,
+  findWithoutRow: Statement<{ name: string }>,
   before: Date,
 ): Promise<number> {
   let orphans = 0
   for await (const batch of collectInBatches(files.list(), ({ modifiedAt }) => modifiedAt < before)) {
-    const found = await sql(findOrphans, [batch.map(({ name }) => name)])
+    const found = await sql(findWithoutRow, [batch.map(({ name }) => name)])
     await files.remove(found.map(({ name }) => name))
     orphans += found.length
   }

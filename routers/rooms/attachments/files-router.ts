@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { listTextsAfter, replaceTexts } from '../../../entities/assistants/assistant.sql.ts'
+import { listKnowledgeKeysAfter, replaceKnowledgeKeys } from '../../../entities/assistants/knowledge-maintenance.sql.ts'
 import { listUserdataAfter, replaceUserdata } from '../../../entities/identity/frontend-migration.ts'
 import { listExportKeys, replaceExportKeys } from '../../../entities/identity/person-export.sql.ts'
 import {
@@ -10,6 +11,7 @@ import {
   listPendingTexts,
   replaceSealedKeys,
 } from '../../../entities/rooms/attachment-maintenance.sql.ts'
+import type { Statement } from '../../../entities/sql/statement.ts'
 import { countPictures } from '../../../entities/views/picture.sql.ts'
 import { runInTransaction } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
@@ -88,7 +90,7 @@ async function rotateKeys(services: Pick<Services, 'sql' | 'files' | 'vault'>): 
   await rotatePictures(services, rotation)
   await rotateUserdata(services, rotation)
   await rotateExports(services, rotation)
-  await rotateAssistants(services, rotation)
+  for (const column of sealedColumns) await rotateColumn(services, column, rotation)
   return rotation
 }
 
@@ -156,22 +158,38 @@ async function rotateExports({ sql, vault }: Pick<Services, 'sql' | 'vault'>, ro
   rotation.unknown += unknown
 }
 
-/** A small batch, because the instructions of an assistant may be long. */
-const TEXTS_BATCH = 100
+/** Sealed values of one table, which are counted with all others. */
+interface SealedColumn {
+  purpose: string
+  /** Values: the id after which to continue, and the batch size. */
+  list: Statement<{ id: number; sealed: string }>
+  /** Values: ids, sealed values, and the new ones. */
+  replace: Statement<{ id: number }>
+  batch: number
+}
 
-/** Re-encrypts the texts of assistants, which are counted with all others. */
-async function rotateAssistants({ sql, vault }: Pick<Services, 'sql' | 'vault'>, rotation: Rotation): Promise<void> {
+const sealedColumns: readonly SealedColumn[] = [
+  // A small batch, because the instructions of an assistant may be long.
+  { purpose: ASSISTANT_TEXTS, list: listTextsAfter, replace: replaceTexts, batch: 100 },
+  { purpose: FILE_KEY, list: listKnowledgeKeysAfter, replace: replaceKnowledgeKeys, batch: FILE_BATCH },
+]
+
+async function rotateColumn(
+  { sql, vault }: Pick<Services, 'sql' | 'vault'>,
+  { purpose, list, replace, batch }: SealedColumn,
+  rotation: Rotation,
+): Promise<void> {
   for (let after = 0; ; ) {
-    const rows = await sql(listTextsAfter, [after, TEXTS_BATCH])
-    const { changed, unknown } = resealRows(vault, ASSISTANT_TEXTS, rows)
+    const rows = await sql(list, [after, batch])
+    const { changed, unknown } = resealRows(vault, purpose, rows)
     const values = [
       changed.map(({ id }) => id),
       changed.map(({ sealed }) => sealed),
       changed.map(({ resealed }) => resealed),
     ]
-    rotation.renewed += changed.length > 0 ? (await sql(replaceTexts, values)).length : 0
+    rotation.renewed += changed.length > 0 ? (await sql(replace, values)).length : 0
     rotation.unknown += unknown
-    if (rows.length < TEXTS_BATCH) return
+    if (rows.length < batch) return
     after = rows.at(-1)?.id ?? 0
   }
 }

@@ -1,8 +1,14 @@
+import {
+  findExistingKnowledgeFiles,
+  listKnowledgeFilesByName,
+} from '../../../entities/assistants/knowledge-maintenance.sql.ts'
 import { type FileRow, findExistingFiles, listFilesByName } from '../../../entities/rooms/attachment-maintenance.sql.ts'
+import type { Statement } from '../../../entities/sql/statement.ts'
 import { findExistingPictures, listPicturesByKey, type PictureRow } from '../../../entities/views/picture.sql.ts'
 import { Problem } from '../../core/problems.ts'
 import type { Services } from '../../core/services.ts'
 import { listPictures, toSmallKey } from '../../identity/pictures/picture-files.ts'
+import type { FileStore } from '../../ports/files/file-store.ts'
 import { FILE_KEY } from '../../ports/vault.ts'
 import { attachments } from './attachments.ts'
 import { GRACE_MS } from './cleanup.ts'
@@ -12,16 +18,18 @@ const MAX_LISTED = 1000
 
 export interface Verification extends Record<Finding, number> {
   attachments: number
+  /** Number of files of knowledge. */
+  knowledge: number
   /** Number of pictures of people and rooms. */
   pictures: number
   files: number
-  /** Number of attachments and pictures that were read completely. */
+  /** Number of attachments, files of knowledge and pictures that were read completely. */
   read: number
   /** The findings, up to 1,000. */
   listed: StorageFinding[]
 }
 
-/** Compares attachments and pictures with the stored files, and reads the given percentage of them completely. */
+/** Compares attachments, files of knowledge and pictures with the stored files, and reads the given percentage of them completely. */
 export async function verifyFiles(
   services: Pick<Services, 'sql' | 'files' | 'vault'>,
   percent: number,
@@ -32,13 +40,15 @@ export async function verifyFiles(
     counts[one.finding]++
     if (findings.length < MAX_LISTED) findings.push(one)
   }
-  const attachments = await compareStored(createAttachmentSet(services), percent, report)
+  const attachments = await compareStored(createFileSet(services, attachmentFiles), percent, report)
+  const knowledge = await compareStored(createFileSet(services, knowledgeFiles), percent, report)
   const pictures = await compareStored(createPictureSet(services), percent, report)
   return {
     attachments: attachments.rows,
+    knowledge: knowledge.rows,
     pictures: pictures.rows,
-    files: attachments.files + pictures.files,
-    read: attachments.read + pictures.read,
+    files: attachments.files + knowledge.files + pictures.files,
+    read: attachments.read + knowledge.read + pictures.read,
     ...counts,
     listed: findings,
   }
@@ -164,37 +174,57 @@ async function readNext<T>(items: AsyncIterator<T>): Promise<T | undefined> {
   return done ? undefined : value
 }
 
-type AttachmentServices = Pick<Services, 'sql' | 'files' | 'vault'>
+type FileSetServices = Pick<Services, 'sql' | 'files' | 'vault'>
 
 /** Sorts before all other names. */
 const NO_NAME = '00000000-0000-0000-0000-000000000000'
 
-/** Creates the set of attachments and their files. */
-const createAttachmentSet = (services: AttachmentServices): StoredSet<FileRow> => ({
-  rows: readInNameOrder((after, limit) => services.sql(listFilesByName, [after, limit]), NO_NAME),
-  files: listAttachmentFiles(services),
-  ownerOf: ({ id }) => `${attachments.type}/${id}`,
+/** A file store, and the statements over the rows that name its files. */
+interface FileKind {
+  store: 'attachments' | 'knowledge'
+  type: string
+  list: Statement<FileRow>
+  find: Statement<{ id: number }>
+}
+
+const attachmentFiles: FileKind = {
+  store: 'attachments',
+  type: attachments.type,
+  list: listFilesByName,
+  find: findExistingFiles,
+}
+
+const knowledgeFiles: FileKind = {
+  store: 'knowledge',
+  type: 'knowledge-files',
+  list: listKnowledgeFilesByName,
+  find: findExistingKnowledgeFiles,
+}
+
+/** Creates the set of rows of a kind and their files. */
+const createFileSet = (services: FileSetServices, { store, type, list, find }: FileKind): StoredSet<FileRow> => ({
+  rows: readInNameOrder((after, limit) => services.sql(list, [after, limit]), NO_NAME),
+  files: listStoredFiles(services.files[store]),
+  ownerOf: ({ id }) => `${type}/${id}`,
 
   async examine(row, isListed) {
     if (!hasKnownKey(services, row)) return 'unknown-key'
-    if (await canReadFile(services, row)) return undefined
+    if (await canReadFile(services.files[store], row)) return undefined
     return isListed ? 'damaged' : 'no-file'
   },
 
   async stillThere(rows) {
-    const found = await services.sql(findExistingFiles, [rows.map(({ id }) => id)])
+    const found = await services.sql(find, [rows.map(({ id }) => id)])
     const ids = new Set(found.map(({ id }) => id))
     return rows.filter(({ id }) => ids.has(id))
   },
 })
 
-async function* listAttachmentFiles({
-  files: { attachments: files },
-}: AttachmentServices): AsyncGenerator<ListedFile, void> {
+async function* listStoredFiles(files: FileStore): AsyncGenerator<ListedFile, void> {
   for await (const { name, modifiedAt } of files.list()) yield { name, modifiedAt, count: 1, isWhole: true }
 }
 
-function hasKnownKey({ vault }: AttachmentServices, { sealedKey }: FileRow): boolean {
+function hasKnownKey({ vault }: FileSetServices, { sealedKey }: FileRow): boolean {
   try {
     vault.open(sealedKey, FILE_KEY)
     return true
@@ -203,10 +233,7 @@ function hasKnownKey({ vault }: AttachmentServices, { sealedKey }: FileRow): boo
   }
 }
 
-async function canReadFile(
-  { files: { attachments: files } }: AttachmentServices,
-  { name, bytes, sealedKey }: FileRow,
-): Promise<boolean> {
+async function canReadFile(files: FileStore, { name, bytes, sealedKey }: FileRow): Promise<boolean> {
   try {
     for await (const _ of files.read({ name, bytes, sealedKey }));
     return true

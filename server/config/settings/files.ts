@@ -6,7 +6,7 @@ const MB = 1024 * 1024
 
 const key = z.string().min(1).optional()
 
-/** Settings of the extraction of text from files. */
+/** Settings of the extraction of text from files, and of the search in them. */
 export const filesShape = {
   FILE_TEXT_WORKERS: count(1, 1, 16)
     .describe('Sets the number of processes that read the text of files at the same time.')
@@ -28,6 +28,15 @@ export const filesShape = {
     .meta({ priority: 'tuning' }),
   FILE_TEXT_MAX_CHARACTERS: count(500_000, 1000, 5_000_000)
     .describe('Limits the text that is kept of one file, in characters.')
+    .meta({ priority: 'tuning' }),
+  KNOWLEDGE_QUOTA: count(1024 * MB, 1)
+    .describe('Limits the files of all knowledge of one person together, in bytes.')
+    .meta({ priority: 'may' }),
+  KNOWLEDGE_QUOTA_FILES: count(10_000, 1, 1_000_000)
+    .describe('Limits the number of files of all knowledge of one person together.')
+    .meta({ priority: 'tuning' }),
+  KNOWLEDGE_MEMORY: count(256 * MB, MB)
+    .describe('Limits the memory of this process for the indexes of knowledge that were searched last, in bytes.')
     .meta({ priority: 'tuning' }),
   FILE_CONVERTER: z
     .enum(['svc_converter', 'gwdg_docling', 'kreuzberg'])

@@ -1,0 +1,193 @@
+import { z } from 'zod'
+import {
+  cancelKnowledgeFile,
+  countKnowledge,
+  deleteKnowledge,
+  deleteKnowledgeFiles,
+  insertKnowledge,
+  type ListedKnowledge,
+  type ListedKnowledgeFile,
+  listKnowledge,
+  listKnowledgeFiles,
+  lockKnowledge,
+  raiseVersion,
+} from '../../../entities/assistants/knowledge.sql.ts'
+import { listUnreadFiles } from '../../../entities/assistants/knowledge-maintenance.sql.ts'
+import { lockPerson } from '../../../entities/identity/user.sql.ts'
+import { runInTransaction, withChangeLog } from '../../core/changes.ts'
+import type { Context } from '../../core/context.ts'
+import { Problem } from '../../core/problems.ts'
+import { runForOneRow, runStatement } from '../../core/run-statement.ts'
+import { about, host, router, userWith } from '../../core/trpc.ts'
+import { LAST_ROW } from '../../resource/ids.ts'
+import { explainState } from './explain-state.ts'
+import { failFile, readFile } from './read-file.ts'
+import { type KnowledgeHit, searchKnowledge } from './search.ts'
+import { assertOwn, createUnknownKnowledge, filePath, type UploadedFile, uploadFile } from './upload.ts'
+
+/** Knowledge of one person. */
+const MAX_KNOWLEDGE = 200
+
+/** Characters of a question. */
+const MAX_QUERY = 2000
+
+const rowId = z.int().min(1).max(LAST_ROW)
+const knowledgeId = z.strictObject({ id: rowId })
+const fileInput = z.strictObject({ id: rowId, file: rowId })
+
+const name = z
+  .string()
+  .trim()
+  .min(1, 'must not be empty')
+  .max(120)
+  .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'must be one line')
+
+/** A file with a sentence about its state. */
+type ShownFile = ListedKnowledgeFile & {
+  /** What is missing of the file, or why it is not searchable; null if it is searchable as a whole, or not read yet. */
+  explanation: string | null
+}
+
+/** The input of a job that reads a file. */
+const jobInput = z.strictObject({ fileId: rowId })
+
+/** Collections of files in which their owners search. Nobody else is told that they exist. */
+export const knowledgeRouter = router({
+  list: userWith('read')
+    .meta(about("List the caller's knowledge, with the states of its files."))
+    .query(({ ctx }): Promise<ListedKnowledge[]> => ctx.services.sql(listKnowledge, [ctx.caller.person.id])),
+
+  create: userWith('write')
+    .meta(about('Create knowledge without files. Its name is unique among those of the caller.'))
+    .input(z.strictObject({ name }))
+    .mutation(({ ctx, input }) => create(ctx, ctx.caller.person.id, input.name)),
+
+  delete: userWith('write')
+    .meta(about('Delete knowledge with all of its files.'))
+    .input(knowledgeId)
+    .mutation(({ ctx, input }) => remove(ctx, ctx.caller.person.id, input.id)),
+
+  files: userWith('read')
+    .meta(about('List the files of knowledge by path, with the state of each.'))
+    .input(
+      z.strictObject({
+        id: rowId,
+        limit: z.int().min(1).max(200).default(100),
+        offset: z.int().min(0).max(1_000_000).default(0),
+      }),
+    )
+    .query(async ({ ctx, input: { id, limit, offset } }): Promise<{ files: ShownFile[]; total: number }> => {
+      const rows = await ctx.services.sql(listKnowledgeFiles, [ctx.caller.person.id, id, limit, offset])
+      if (rows.length === 0) await assertOwn(ctx, ctx.caller.person.id, id)
+      const files = rows.flatMap(({ file }) => (file ? [{ ...file, explanation: explainState(file) }] : []))
+      return { files, total: rows[0]?.total ?? 0 }
+    }),
+
+  upload: userWith('write')
+    .meta({
+      ...about('Upload a file, which a job then reads. A file at the same path stays searchable until it is read.'),
+      file: 'in',
+    })
+    .input(z.strictObject({ id: rowId, path: filePath }))
+    .mutation(({ ctx, input: { id, path } }): Promise<UploadedFile> => {
+      return uploadFile(ctx, { owner: ctx.caller.person.id, knowledgeId: id, path, file: ctx.file })
+    }),
+
+  cancel: userWith('write')
+    .meta(about('Remove a file that is not read yet.'))
+    .input(fileInput)
+    .mutation(({ ctx, input }) => cancel(ctx, ctx.caller.person.id, input)),
+
+  deleteFile: userWith('write')
+    .meta(about('Delete a file.'))
+    .input(fileInput)
+    .mutation(({ ctx, input }) => deleteFile(ctx, ctx.caller.person.id, input)),
+
+  /** A mutation, since the address of a query, which servers log, would have the question in it. */
+  search: userWith('read')
+    .meta(about('Search the files of knowledge by any word of a question. The best passages come first.'))
+    .input(
+      z.strictObject({
+        id: rowId,
+        query: z.string().trim().min(1, 'must not be empty').max(MAX_QUERY),
+        limit: z.int().min(1).max(50).default(8),
+      }),
+    )
+    .mutation(({ ctx, input: { id, query, limit } }): Promise<KnowledgeHit[]> => {
+      return searchKnowledge(ctx, { owner: ctx.caller.person.id, knowledgeId: id, query, limit })
+    }),
+
+  /** Does nothing if the file is gone or was read before. */
+  read: host.input(jobInput).mutation(({ ctx, input }) => readFile(ctx, input.fileId)),
+
+  giveUp: host.input(jobInput).mutation(({ ctx, input }) => failFile(ctx, input.fileId, 'not-read')),
+
+  planLost: host.mutation(({ ctx }) => enqueueLostFiles(ctx)),
+})
+
+async function create(ctx: Context, owner: number, name: string): Promise<{ id: number; name: string }> {
+  return runInTransaction(ctx, undefined, async (em) => {
+    await runStatement(em, lockPerson, [owner])
+    const { count } = await runForOneRow(em, countKnowledge, [owner])
+    if (count >= MAX_KNOWLEDGE)
+      throw new Problem('conflict', { detail: `A person has at most ${MAX_KNOWLEDGE} collections of knowledge.` })
+    const [created] = await runStatement(em, insertKnowledge, [owner, name])
+    if (!created) throw new Problem('conflict', { detail: `You have knowledge of the name '${name}' already.` })
+    return { ...created, name }
+  })
+}
+
+function remove(ctx: Context, owner: number, id: number): Promise<{ id: number }> {
+  return withChangeLog(ctx, async (em, changes) => {
+    await lockOwn(em, owner, id)
+    const files = await runStatement(em, deleteKnowledge, [[id]])
+    changes.dropFiles(
+      files.map(({ uuid }) => uuid),
+      'knowledge',
+    )
+    return { id }
+  })
+}
+
+type FileRef = z.output<typeof fileInput>
+
+function cancel(ctx: Context, owner: number, { id, file }: FileRef): Promise<{ id: number }> {
+  return withChangeLog(ctx, async (em, changes) => {
+    await lockOwn(em, owner, id)
+    const [cancelled] = await runStatement(em, cancelKnowledgeFile, [id, file])
+    if (!cancelled) throw new Problem('conflict', { detail: 'This file is not being read.' })
+    changes.dropFiles([cancelled.uuid], 'knowledge')
+    return { id: file }
+  })
+}
+
+function deleteFile(ctx: Context, owner: number, { id, file }: FileRef): Promise<{ id: number }> {
+  return withChangeLog(ctx, async (em, changes) => {
+    await lockOwn(em, owner, id)
+    const [deleted] = await runStatement(em, deleteKnowledgeFiles, [id, [file]])
+    if (!deleted) throw new Problem('not_found', { detail: 'The knowledge has no such file.' })
+    if (deleted.state === 'ready') await runStatement(em, raiseVersion, [id])
+    changes.dropFiles([deleted.uuid], 'knowledge')
+    return { id: file }
+  })
+}
+
+async function lockOwn(em: Parameters<typeof runStatement>[0], owner: number, id: number): Promise<void> {
+  const [found] = await runStatement(em, lockKnowledge, [owner, id])
+  if (!found) throw createUnknownKnowledge()
+}
+
+const LOST_BATCH_SIZE = 1000
+
+/** Enqueues files whose jobs were lost, as after a restore of the database. */
+async function enqueueLostFiles(ctx: Context): Promise<{ planned: number }> {
+  const { jobQueue } = ctx.services.process
+  let planned = 0
+  for (let after = 0; ; ) {
+    const rows = await ctx.services.sql(listUnreadFiles, [after, LOST_BATCH_SIZE])
+    const inputs = rows.map(({ id }) => ({ fileId: id }))
+    planned += await runInTransaction(ctx, undefined, (em) => jobQueue.enqueueLost(em, 'read-knowledge', inputs))
+    if (rows.length < LOST_BATCH_SIZE) return { planned }
+    after = rows.at(-1)?.id ?? 0
+  }
+}

@@ -1,0 +1,148 @@
+import { promisify } from 'node:util'
+import { deflateRaw } from 'node:zlib'
+import {
+  beginReading,
+  countRareWords,
+  deleteEarlierVersions,
+  failReading,
+  finishReading,
+  insertPassages,
+  insertTerms,
+  type KnowledgeFailure,
+  listWords,
+  lockKnowledgeOfFile,
+  raiseVersion,
+  sumPassages,
+  type UnreadFile,
+} from '../../../entities/assistants/knowledge.sql.ts'
+import { withChangeLog } from '../../core/changes.ts'
+import type { Context } from '../../core/context.ts'
+import { runForOneRow, runStatement } from '../../core/run-statement.ts'
+import type { ExtractedText } from '../../ports/files/text-extractor.ts'
+import type { WordCounts } from '../../ports/knowledge-indexes.ts'
+import { cutPassages, type Passage, readPassage } from './passages.ts'
+import { derivePartKey, passageName, sealPart, TERMS } from './sealed-parts.ts'
+
+/** Passages of one knowledge. */
+const MAX_PASSAGES = 100_000
+
+/** What is sealed of a passage. */
+export interface PassageContent {
+  text: string
+  headings: string[]
+}
+
+/** Reads a file and makes it searchable; does nothing if it was cancelled, deleted or read before. */
+export async function readFile(ctx: Context, fileId: number): Promise<void> {
+  const { sql, files } = ctx.services
+  const [file] = await sql(beginReading, [fileId])
+  if (!file) return
+  const { uuid: name, mime, bytes, sealedKey, path } = file
+  const open = () => files.knowledge.read({ name, bytes, sealedKey })
+  const extracted = await files.textExtractor.extract({ mime, bytes, name: path, open }, ctx.signal())
+  if ('unreadable' in extracted) return failFile(ctx, fileId, extracted.unreadable)
+  const passages = cutPassages(extracted.text, extracted.marks)
+  if (passages.length === 0) return failFile(ctx, fileId, 'no-text', extracted)
+  await storePassages(ctx, { fileId, file, extracted, passages })
+}
+
+/** Marks a file as not searchable; the version before it stays. */
+export async function failFile(
+  { services }: Pick<Context, 'services'>,
+  fileId: number,
+  failure: KnowledgeFailure,
+  extracted?: ExtractedText,
+): Promise<void> {
+  const { marks = [], notes = [] } = extracted ?? {}
+  await services.sql(failReading, [fileId, failure, countPages(marks), JSON.stringify(notes)])
+}
+
+const countPages = (marks: ExtractedText['marks']): number | null =>
+  marks.filter(({ kind }) => kind === 'page').length || null
+
+interface ReadFile {
+  fileId: number
+  file: UnreadFile
+  extracted: ExtractedText
+  passages: readonly Passage[]
+}
+
+async function storePassages(ctx: Context, { fileId, file, extracted, passages }: ReadFile): Promise<void> {
+  const { text, marks, truncated, notes } = extracted
+  const contents = passages.map((passage) => ({ text: readPassage(text, passage), headings: passage.headings }))
+  const language = await findLanguage(ctx, text)
+  const terms = await countWords(ctx, language, file.path, contents)
+  const key = derivePartKey(ctx.services.vault, file)
+  const sealedTerms = sealPart(key, TERMS, await promisify(deflateRaw)(JSON.stringify(terms)))
+  const sealed = contents.map((content, at) => sealPart(key, passageName(at), JSON.stringify(content)))
+  ctx.signal().throwIfAborted()
+  const isFull = await withChangeLog(ctx, async (em, changes) => {
+    const [found] = await runStatement(em, lockKnowledgeOfFile, [fileId])
+    // The file was cancelled or deleted meanwhile.
+    if (!found) return false
+    const { knowledgeId, path } = found
+    const others = await runForOneRow(em, sumPassages, [knowledgeId, path])
+    if (others.passages + passages.length > MAX_PASSAGES) return true
+    const earlier = await runStatement(em, deleteEarlierVersions, [knowledgeId, path, fileId])
+    changes.dropFiles(
+      earlier.map(({ uuid }) => uuid),
+      'knowledge',
+    )
+    const facts = [language, countPages(marks), passages.length, truncated, JSON.stringify(notes)]
+    await runStatement(em, finishReading, [fileId, ...facts])
+    await runStatement(em, insertTerms, [fileId, sealedTerms])
+    await runStatement(em, insertPassages, [
+      fileId,
+      passages.map((_, at) => at),
+      passages.map(({ from }) => from),
+      passages.map(({ to }) => to),
+      passages.map(({ page }) => page),
+      sealed,
+    ])
+    await runStatement(em, raiseVersion, [knowledgeId])
+    return false
+  })
+  if (isFull) await failFile(ctx, fileId, 'full', extracted)
+}
+
+/** Text search configurations of PostgreSQL that know the frequent words of a language. The first one knows none. */
+const NO_LANGUAGE = 'simple'
+const languages = [
+  NO_LANGUAGE,
+  ...['english', 'german', 'french', 'italian', 'spanish', 'portuguese', 'dutch', 'danish', 'norwegian', 'swedish'],
+  ...['finnish', 'hungarian', 'russian', 'turkish'],
+]
+
+/** Characters whose words decide on the language of a text. */
+const SAMPLE = 20_000
+
+/** A language is taken if so many of the words of a text are its frequent ones. */
+const MIN_FREQUENT_SHARE = 0.12
+
+/** Finds the language of a text, as the text search configuration that drops most of its words as too frequent. */
+async function findLanguage({ services }: Context, text: string): Promise<string> {
+  const counts = await services.sql(countRareWords, [text.slice(0, SAMPLE).toWellFormed(), languages])
+  const all = counts.find(({ language }) => language === NO_LANGUAGE)?.words ?? 0
+  const [best] = counts.toSorted((a, b) => a.words - b.words)
+  return best && best.words <= all * (1 - MIN_FREQUENT_SHARE) ? best.language : NO_LANGUAGE
+}
+
+/** Texts in one statement. */
+const BATCH_SIZE = 200
+
+/** Counts the words of passages and of what stands above them: the name of the file and the headings. */
+async function countWords(
+  { services }: Context,
+  language: string,
+  path: string,
+  contents: readonly PassageContent[],
+): Promise<WordCounts[]> {
+  const title = path.slice(path.lastIndexOf('/') + 1).replace(/\.\w{1,10}$/, '')
+  const texts = contents.map(({ text, headings }) => [title, ...headings, text].join('\n').toWellFormed())
+  const counts: WordCounts[] = []
+  for (let at = 0; at < texts.length; at += BATCH_SIZE) {
+    const rows = await services.sql(listWords, [language, texts.slice(at, at + BATCH_SIZE)])
+    for (const { words, counts: uses } of rows) counts.push(words.flatMap((word, index) => [word, uses[index] ?? 1]))
+  }
+  return counts
+}

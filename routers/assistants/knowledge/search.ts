@@ -1,0 +1,78 @@
+import {
+  type FoundPassage,
+  findPassages,
+  findSearchable,
+  listQueryWords,
+  listTermsAfter,
+} from '../../../entities/assistants/knowledge.sql.ts'
+import type { Context } from '../../core/context.ts'
+import type { RankedPassage, SealedTerms } from '../../ports/knowledge-indexes.ts'
+import type { PassageContent } from './read-file.ts'
+import { derivePartKey, openPart, passageName } from './sealed-parts.ts'
+import { createUnknownKnowledge } from './upload.ts'
+
+/** A passage that a search found. */
+export interface KnowledgeHit extends PassageContent {
+  file: { id: number; path: string }
+  /** Offsets into the text of the file, in UTF-16 units; the end is exclusive. */
+  from: number
+  to: number
+  /** The page or slide; null if the file has none. */
+  page: number | null
+  /** Higher is better; comparable within this search only. */
+  score: number
+}
+
+interface Search {
+  owner: number
+  knowledgeId: number
+  query: string
+  limit: number
+}
+
+/** Searches all files of a person's own knowledge in one ranking, by any word of the question. */
+export async function searchKnowledge(
+  ctx: Context,
+  { owner, knowledgeId, query, limit }: Search,
+): Promise<KnowledgeHit[]> {
+  const { sql, vault, knowledge } = ctx.services
+  const [found] = await sql(findSearchable, [owner, knowledgeId])
+  if (!found) throw createUnknownKnowledge()
+  const { version, languages } = found
+  const words = await sql(listQueryWords, [languages, query])
+  const terms = words.map(({ language, words }) => ({ language, words: words.flatMap((word) => [word, 1]) }))
+  if (terms.every(({ words }) => words.length === 0)) return []
+  const load = () => readTerms(ctx, knowledgeId)
+  const ranked = await knowledge.search({ knowledgeId, version, terms, limit, load })
+  if (ranked.length === 0) return []
+  const ids = [ranked.map(({ fileId }) => fileId), ranked.map(({ ordinal }) => ordinal)]
+  const passages = await sql(findPassages, [knowledgeId, ...ids])
+  const byPlace = new Map(passages.map((passage) => [toPlace(passage), passage]))
+  return ranked.flatMap((one) => {
+    const passage = byPlace.get(toPlace(one))
+    return passage ? [toHit(passage, one, vault)] : []
+  })
+}
+
+const toPlace = ({ fileId, ordinal }: Pick<RankedPassage, 'fileId' | 'ordinal'>) => `${fileId} ${ordinal}`
+
+function toHit(passage: FoundPassage, { score }: RankedPassage, vault: Context['services']['vault']): KnowledgeHit {
+  const { fileId, path, ordinal, from, to, page, sealed } = passage
+  const content = openPart(derivePartKey(vault, passage), passageName(ordinal), sealed).toString()
+  const { text, headings } = JSON.parse(content) as PassageContent
+  return { file: { id: fileId, path }, from, to, page, headings, text, score }
+}
+
+/** Files whose words are read at once. */
+const BATCH_SIZE = 20
+
+async function* readTerms({ services }: Context, knowledgeId: number): AsyncGenerator<SealedTerms[], void> {
+  for (let after = 0; ; ) {
+    const rows = await services.sql(listTermsAfter, [knowledgeId, after, BATCH_SIZE])
+    yield rows.map(({ fileId, language, sealed, sealedKey }) => {
+      return { fileId, language, sealed, key: derivePartKey(services.vault, { sealedKey }) }
+    })
+    if (rows.length < BATCH_SIZE) return
+    after = rows.at(-1)?.fileId ?? 0
+  }
+}

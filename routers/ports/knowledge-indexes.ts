@@ -1,0 +1,42 @@
+/** Words of a passage or a question with their numbers: word, number, word, number. */
+export type WordCounts = (string | number)[]
+
+/** The words of all passages of a file, sealed. */
+export interface SealedTerms {
+  fileId: number
+  /** The text search configuration of its language. */
+  language: string
+  /** Opens the words. */
+  key: Uint8Array
+  sealed: Uint8Array
+}
+
+/** The words of a question in a language. */
+export interface QueryTerms {
+  language: string
+  words: WordCounts
+}
+
+export interface IndexQuery {
+  knowledgeId: number
+  /** An index of another version is not used. */
+  version: number
+  terms: readonly QueryTerms[]
+  /** Largest number of passages. */
+  limit: number
+  /** Reads the words of all files, if there is no index of this version. */
+  load(): AsyncIterable<readonly SealedTerms[]>
+}
+
+export interface RankedPassage {
+  fileId: number
+  ordinal: number
+  /** Higher is better; comparable within a search only. */
+  score: number
+}
+
+/** Indexes of knowledge, which are made in memory when they are needed, beside the event loop. */
+export interface KnowledgeIndexes {
+  /** Ranks passages, the best first. A passage that has no word of the question is left out. */
+  search(query: IndexQuery): Promise<RankedPassage[]>
+}

@@ -1,0 +1,131 @@
+import type { QueryTerms, RankedPassage, WordCounts } from '../../routers/ports/knowledge-indexes.ts'
+
+/** Parameters of BM25. */
+const K1 = 1.2
+const B = 0.75
+
+/** Bytes of a term in a map, beside its characters. */
+const TERM_BYTES = 120
+
+/** For each term the passages that have it, ranked by BM25. */
+class Postings {
+  readonly #passages = new Map<string, number[]>()
+  readonly #lengths: number[] = []
+  #total = 0
+  #bytes = 0
+
+  add(passage: number, terms: ReadonlyMap<string, number>): void {
+    let length = 0
+    for (const [term, count] of terms) {
+      length += count
+      const found = this.#passages.get(term)
+      if (found) found.push(passage, count)
+      else {
+        this.#passages.set(term, [passage, count])
+        this.#bytes += TERM_BYTES + 2 * term.length
+      }
+      this.#bytes += 16
+    }
+    this.#lengths[passage] = length
+    this.#total += length
+  }
+
+  /** Estimated memory. */
+  get bytes(): number {
+    return this.#bytes + 8 * this.#lengths.length
+  }
+
+  /** Returns passages by their scores, the best first. */
+  rank(terms: ReadonlyMap<string, number>): [passage: number, score: number][] {
+    const count = this.#lengths.length
+    const average = this.#total / Math.max(1, count)
+    const scores = new Map<number, number>()
+    for (const [term, weight] of terms) {
+      const found = this.#passages.get(term) ?? []
+      const frequency = found.length / 2
+      const rarity = Math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
+      for (let at = 0; at < found.length; at += 2) {
+        const [passage = 0, uses = 0] = [found[at], found[at + 1]]
+        const norm = K1 * (1 - B + (B * (this.#lengths[passage] ?? 0)) / average)
+        const score = (weight * rarity * uses * (K1 + 1)) / (uses + norm)
+        scores.set(passage, (scores.get(passage) ?? 0) + score)
+      }
+    }
+    return [...scores].sort(([one, a], [other, b]) => b - a || one - other)
+  }
+}
+
+/** Languages that join words, so that a question may have a part of a word. */
+const joiningLanguages: ReadonlySet<string> = new Set(['german', 'dutch', 'danish', 'norwegian', 'swedish', 'finnish'])
+
+const PIECE_LENGTH = 5
+
+/** Parameter of the fusion of two rankings by their ranks. */
+const RANK_OFFSET = 60
+
+/** The words of a knowledge: ranks its passages for a question by their stems, and also by pieces of words where a language joins words. */
+export class SearchIndex {
+  readonly #passages: { fileId: number; ordinal: number }[] = []
+  readonly #stems = new Postings()
+  readonly #pieces = new Postings()
+  #joinsWords = false
+
+  /** Adds a file with the words of each of its passages. */
+  add(fileId: number, language: string, passages: readonly WordCounts[]): void {
+    if (joiningLanguages.has(language)) this.#joinsWords = true
+    for (const [ordinal, words] of passages.entries()) {
+      const passage = this.#passages.push({ fileId, ordinal }) - 1
+      this.#stems.add(passage, countStems(language, words))
+      this.#pieces.add(passage, countPieces(words))
+    }
+  }
+
+  get bytes(): number {
+    return this.#stems.bytes + this.#pieces.bytes + 64 * this.#passages.length
+  }
+
+  search(terms: readonly QueryTerms[], limit: number): RankedPassage[] {
+    const byStems = this.#stems.rank(mergeCounts(terms.map(({ language, words }) => countStems(language, words))))
+    const ranked = this.#joinsWords ? fuse([byStems, this.#pieces.rank(findPieces(terms))]) : byStems
+    return ranked.slice(0, limit).flatMap(([at, score]) => {
+      const passage = this.#passages[at]
+      return passage ? [{ ...passage, score }] : []
+    })
+  }
+}
+
+/** Counts words by their language, since a stem may mean something else in another one. */
+function countStems(language: string, words: WordCounts): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (let at = 0; at < words.length; at += 2) counts.set(`${language} ${words[at]}`, Number(words[at + 1]))
+  return counts
+}
+
+/** Counts the pieces of words; a shorter word is one piece. */
+function countPieces(words: WordCounts): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (let at = 0; at < words.length; at += 2) {
+    const word = String(words[at])
+    for (let start = 0; start <= Math.max(0, word.length - PIECE_LENGTH); start++) {
+      const piece = word.slice(start, start + PIECE_LENGTH)
+      counts.set(piece, (counts.get(piece) ?? 0) + Number(words[at + 1]))
+    }
+  }
+  return counts
+}
+
+/** Collects the pieces of a question, each once, although its languages have many in common. */
+const findPieces = (terms: readonly QueryTerms[]): Map<string, number> =>
+  new Map(terms.flatMap(({ words }) => [...countPieces(words).keys()]).map((piece) => [piece, 1]))
+
+const mergeCounts = (counts: readonly Map<string, number>[]): Map<string, number> =>
+  new Map(counts.flatMap((part) => [...part]))
+
+/** Joins rankings by the ranks of each passage, since their scores cannot be compared. */
+function fuse(rankings: readonly (readonly [passage: number, score: number][])[]): [number, number][] {
+  const scores = new Map<number, number>()
+  for (const ranking of rankings)
+    for (const [rank, [passage]] of ranking.entries())
+      scores.set(passage, (scores.get(passage) ?? 0) + 1 / (RANK_OFFSET + rank + 1))
+  return [...scores].sort(([one, a], [other, b]) => b - a || one - other)
+}

@@ -1,0 +1,176 @@
+import { expect, test } from 'vitest'
+import { startApp } from '../kit/app.ts'
+import { addKnowledge, callKnowledge, uploadKnowledge } from '../kit/assistants/knowledge.ts'
+import { PNG, UNTIL_READ } from '../kit/rooms/attachments.ts'
+import { makePdf } from '../kit/sample-files/pdf.ts'
+import { shareResource } from '../kit/share-resource.ts'
+
+const svc = shareResource(startApp)
+
+const handbook = `# Library
+
+## Opening hours
+
+The reading room opens at eight and closes at ten in the evening.
+
+## Fees
+
+| Course | Fee |
+|---|---|
+| Pottery | 40 euros |
+| Latin | 25 euros |
+`
+
+test('a search finds a passage with its headings and its place in the text', { timeout: 300_000 }, async () => {
+  const owner = await addKnowledge(svc)
+  expect(await owner.upload('rules/library.md', handbook)).toMatchObject({
+    status: 200,
+    data: { state: 'waiting', isNew: true },
+  })
+  await owner.untilRead()
+
+  const [hours] = await owner.search('When does the library close?')
+  expect(hours).toMatchObject({ file: { path: 'rules/library.md' }, page: null })
+  expect(handbook.slice(hours?.from, hours?.to)).toBe(hours?.text)
+  const [fee] = await owner.search('pottery fee')
+  expect(fee).toMatchObject({ headings: ['Library', 'Fees'], text: expect.stringContaining('| Course | Fee |') })
+  expect(await owner.search('zeppelin')).toEqual([])
+})
+
+test('a search in a PDF names the page', { timeout: 300_000 }, async () => {
+  const owner = await addKnowledge(svc)
+  const filler = 'Nothing of interest stands on this long page about other matters. '.repeat(40)
+  await owner.upload('report.pdf', makePdf({ lines: [filler, `The budget of the observatory doubled. ${filler}`] }))
+  await owner.untilRead()
+
+  const [found] = await owner.search('budget of the observatory')
+  expect(found).toMatchObject({ page: 2, text: expect.stringContaining('observatory') })
+})
+
+test('a scanned PDF says how many of its pages have no text', { timeout: 300_000 }, async () => {
+  const owner = await addKnowledge(svc)
+  await owner.upload('scan.pdf', makePdf({ lines: Array(12).fill('') }))
+  await owner.untilRead()
+
+  expect(await owner.files()).toMatchObject([
+    { state: 'failed', failure: 'no-text', explanation: '12 of 12 pages have no text.' },
+  ])
+})
+
+test('a question in German finds a compound by its part', { timeout: 300_000 }, async () => {
+  const owner = await addKnowledge(svc)
+  await owner.upload(
+    'a.md',
+    'Die Semesterbeitragsordnung gilt für alle, die an der Hochschule eingeschrieben sind, und wird jedes Jahr erneuert.',
+  )
+  await owner.upload(
+    'b.md',
+    'Die Mensa hat am Mittag geöffnet, und es gibt dort für alle etwas zu essen und zu trinken.',
+  )
+  await owner.untilRead()
+
+  expect((await owner.search('Wie hoch ist der Beitrag?')).map(({ file }) => file.path)).toEqual(['a.md'])
+})
+
+test('knowledge of others and knowledge that never was are answered alike', async () => {
+  const [owner, stranger] = [await addKnowledge(svc), await addKnowledge(svc)]
+  const { data } = await owner.upload('a.md', 'Some text.')
+  const refuse = async (id: number, token?: string) => [
+    await callKnowledge(svc, 'files', { id }, token),
+    await callKnowledge(svc, 'files', { id, offset: 10 }, token),
+    await callKnowledge(svc, 'search', { id, query: 'text' }, token),
+    await callKnowledge(svc, 'cancel', { id, file: data.id }, token),
+    await callKnowledge(svc, 'deleteFile', { id, file: data.id }, token),
+    await callKnowledge(svc, 'delete', { id }, token),
+    await uploadKnowledge(svc, { id, path: 'b.md' }, 'text', token),
+  ]
+
+  const refused = await refuse(owner.knowledge, stranger.token)
+  expect(refused).toEqual(await refuse(2_000_000_000, stranger.token))
+  expect(refused.map(({ status }) => status)).toEqual(Array(7).fill(404))
+  const guest = await refuse(owner.knowledge)
+  expect(guest.map(({ problem }) => problem)).toEqual(Array(7).fill('signed_out'))
+  const admin = await svc.user({ role: 'admin', abilities: ['read', 'write', 'admin'] })
+  expect(await refuse(owner.knowledge, admin.token)).toEqual(refused)
+  expect((await stranger.call('list')).data).toMatchObject([{ id: stranger.knowledge, files: { waiting: 0 } }])
+  // A file of another knowledge of one's own is not reached by its id either.
+  expect((await stranger.call('deleteFile', { id: stranger.knowledge, file: data.id })).status).toBe(404)
+  expect(await owner.files()).toHaveLength(1)
+})
+
+test('a replaced file is found until its successor is read, and never afterwards', { timeout: 300_000 }, async () => {
+  const owner = await addKnowledge(svc)
+  const first = await owner.upload('a.md', 'The answer is a walrus.')
+  await owner.untilRead()
+  expect(await owner.search('walrus')).toHaveLength(1)
+  expect(await owner.upload('a.md', 'The answer is a walrus.')).toMatchObject({
+    data: { id: first.data.id, state: 'ready', isNew: false },
+  })
+  await owner.upload('a.md', 'The answer is a pelican.')
+  await owner.untilRead()
+
+  expect(await owner.search('walrus')).toEqual([])
+  expect(await owner.search('pelican')).toHaveLength(1)
+  expect(await owner.files()).toMatchObject([{ path: 'a.md', state: 'ready' }])
+  await owner.call('deleteFile', { id: owner.knowledge, file: (await owner.files())[0].id })
+  expect(await owner.search('pelican')).toEqual([])
+})
+
+test('a cancelled or deleted file leaves no row and no stored bytes', { timeout: 300_000 }, async () => {
+  await using alone = await startApp()
+  const owner = await addKnowledge(alone)
+  await owner.upload('a.md', 'A text that is read.')
+  await owner.untilRead()
+  const { data } = await owner.upload('b.md', 'A text that may be cancelled.')
+  const cancelled = await owner.call('cancel', { id: owner.knowledge, file: data.id })
+  if (cancelled.problem === 'conflict') await owner.call('deleteFile', { id: owner.knowledge, file: data.id })
+  expect((await owner.files()).map(({ path }: { path: string }) => path)).toEqual(['a.md'])
+  await owner.call('delete', { id: owner.knowledge })
+
+  const countRows = async () => {
+    const tables = ['knowledge', 'knowledge_files', 'knowledge_terms', 'knowledge_passages']
+    const counts = await Promise.all(
+      tables.map((table) => alone.rows<{ n: number }>(`select count(*)::int as n from ${table}`)),
+    )
+    return counts.flat().map(({ n }) => n)
+  }
+  await expect.poll(countRows, UNTIL_READ).toEqual([0, 0, 0, 0])
+  const stored: string[] = []
+  for await (const { name } of alone.services.files.knowledge.list()) stored.push(name)
+  expect(stored).toEqual([])
+})
+
+test('a name is unique among one person, and a wrong file or path is refused', async () => {
+  const owner = await addKnowledge(svc, 'Notes')
+
+  expect((await owner.call('create', { name: ' Notes ' })).problem).toBe('conflict')
+  expect((await owner.upload('picture.png', PNG)).status).toBe(415)
+  for (const path of ['', '/a.md', 'a//b.md', '../a.md', 'a\\b.md', 'a\u0000.md', 'a/.'])
+    expect([400, 422], path).toContain((await owner.upload(path, 'text')).status)
+  expect((await owner.upload('a.md', '')).problem).toBe('invalid')
+  expect(await owner.files()).toEqual([])
+})
+
+test('words of a file are in no table and no log in clear', { timeout: 300_000 }, async () => {
+  const owner = await addKnowledge(svc)
+  const canary = 'quetzalcoatlus'
+  await owner.upload('a.md', `# The ${canary}\n\nThe ${canary} flew over the plains.`)
+  await owner.untilRead()
+  expect(await owner.search(`Where did the ${canary} fly?`)).toHaveLength(1)
+
+  const tables = await svc.rows<{ schema: string; name: string }>(
+    `select schemaname as schema, tablename as name from pg_tables where schemaname not in ('pg_catalog', 'information_schema')`,
+  )
+  expect(tables.map(({ name }) => name)).toContain('knowledge_passages')
+  const found: string[] = []
+  for (const { schema, name } of tables) {
+    // Bytes are read as Latin-1, in which each is a character.
+    const rows = await svc.rows(
+      `select 1 from "${schema}"."${name}" t where t::text ilike $1 or t::text like $2 limit 1`,
+      [`%${canary.slice(0, 10)}%`, `%${Buffer.from(canary.slice(0, 10)).toString('hex')}%`],
+    )
+    if (rows.length > 0) found.push(name)
+  }
+  expect(found).toEqual([])
+  expect(svc.log.join('\n')).not.toContain(canary.slice(0, 10))
+})
