@@ -18,7 +18,7 @@ export type KnowledgeFileState = (typeof knowledgeFileStates)[number]
 export type KnowledgeFailure = (typeof knowledgeFailures)[number]
 
 /** A file in its file store. */
-export interface KnowledgeStoredFile {
+interface KnowledgeStoredFile {
   uuid: string
   bytes: number
   sealedKey: string
@@ -57,12 +57,6 @@ export const countKnowledge = statement<{ count: number }>(
 export const insertKnowledge = statement<{ id: number }>(
   'insert-knowledge',
   `insert into ${knowledge} (owner_id, name) values ($1::int, $2) on conflict (owner_id, name) do nothing returning id`,
-)
-
-/** Finds the knowledge of a person by its name. Values: the owner's id, and the name. */
-export const findKnowledgeByName = statement<{ id: number }>(
-  'find-knowledge-by-name',
-  `select id from ${knowledge} where owner_id = $1::int and name = $2`,
 )
 
 /** Locks a person's own knowledge. Values: the owner's id, and the id. */
@@ -156,16 +150,6 @@ export const deleteKnowledgeFiles = statement<{ uuid: string; state: KnowledgeFi
 export const cancelKnowledgeFile = statement<{ uuid: string }>(
   'cancel-knowledge-file',
   `delete from ${files} where knowledge_id = $1::int and id = $2::int and state in ('waiting', 'reading') returning uuid`,
-)
-
-/** Lists paths and fingerprints of the newest versions of files. Values: the knowledge's id. */
-export const listFingerprints = unboundedStatement<{
-  id: number
-  path: string
-  fingerprint: string
-  state: KnowledgeFileState
-}>(
-  `select distinct on (path) id, path, fingerprint, state from ${files} where knowledge_id = $1::int order by path, id desc`,
 )
 
 /** A file that a job reads. */

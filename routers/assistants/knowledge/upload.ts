@@ -123,7 +123,7 @@ function addFile(ctx: Context, { owner, knowledgeId, path, mime, stored, hash }:
 }
 
 /** Returns the fingerprint by the current application key first, then those by previous ones. */
-export const computeFingerprints = (vault: Vault, hash: string): string[] =>
+const computeFingerprints = (vault: Vault, hash: string): string[] =>
   vault.computeMacs(hash, KNOWLEDGE_FINGERPRINT).map((mac) => mac.toString('hex'))
 
 async function assertWithinQuota({ services }: Context, sql: Sql, owner: number, additionalBytes: number) {

@@ -5,24 +5,33 @@ export async function readMarkdown(bytes: Buffer, text: TextCollector): Promise<
   addMarkdown(await decodeText(bytes), text)
 }
 
-const heading = /^ {0,3}(#{1,6})[ \t]+\S/
-const fence = /^ {0,3}(`{3,}|~{3,})/
-const tableRow = /^ {0,3}\|/
-
 /** Adds Markdown as it is written, with marks for headings and tables; code between fences has none. */
 export function addMarkdown(markdown: string, text: TextCollector): void {
-  let fencedBy: string | undefined
-  let isInTable = false
+  let state: LineState = { isTable: false }
   for (const [line] of markdown.matchAll(/[^\n]*\n|[^\n]+$/g)) {
-    const [, marker] = fence.exec(line) ?? []
-    const isTable = fencedBy === undefined && tableRow.test(line)
-    if (isTable !== isInTable) text.mark(isTable ? 'table' : 'table-end')
-    isInTable = isTable
-    const [, level] = (fencedBy === undefined && heading.exec(line)) || []
-    if (level) text.mark('heading', level.length)
+    const next = readLine(line, state)
+    if (next.isTable !== state.isTable) text.mark(next.isTable ? 'table' : 'table-end')
+    if (next.level) text.mark('heading', next.level)
     text.add(line)
-    if (fencedBy === undefined) fencedBy = marker
-    else if (marker?.startsWith(fencedBy)) fencedBy = undefined
+    state = next
   }
-  if (isInTable) text.mark('table-end')
+  if (state.isTable) text.mark('table-end')
+}
+
+interface LineState {
+  /** The marker of the code that has begun. */
+  fence?: string | undefined
+  isTable: boolean
+  /** The level of the heading that the line is. */
+  level?: number | undefined
+}
+
+const heading = /^ {0,3}(#{1,6})[ \t]+\S/
+const fenceMarker = /^ {0,3}(`{3,}|~{3,})/
+const tableRow = /^ {0,3}\|/
+
+function readLine(line: string, { fence }: LineState): LineState {
+  const [, marker] = fenceMarker.exec(line) ?? []
+  if (fence) return { fence: marker?.startsWith(fence) ? undefined : fence, isTable: false }
+  return { fence: marker, isTable: tableRow.test(line), level: heading.exec(line)?.[1]?.length }
 }

@@ -66,17 +66,21 @@ function addDocument({ content, auxiliary, warnings }: OfficeParserAST, text: Te
   }
 }
 
-/** Adds a block with its places: a heading, a table, a slide, or a sheet, which is a table below its name. */
+/** Adds a block with its places: a heading, a slide, a table, or a sheet, which is a table below its name. */
 function addBlock(node: Node, writer: DocumentWriter, text: TextCollector): void {
   const written = writer.writeBlock(node)
   if (node.type === 'heading') text.mark('heading', (node.metadata as Metadata<'heading'>)?.level ?? 1)
   if (node.type === 'slide') text.mark('page', (node.metadata as Metadata<'slide'>)?.slideNumber ?? 1)
-  if (node.type !== 'table' && node.type !== 'sheet') return text.add(written)
-  const name = node.type === 'sheet' && writer.showsSheetNames ? written.indexOf('\n') + 1 : 0
-  if (name > 0) text.mark('heading', 1)
-  text.add(written.slice(0, name))
+  if (node.type === 'table' || node.type === 'sheet') addTable(written, writer.countNameLength(node, written), text)
+  else text.add(written)
+}
+
+/** Adds a table behind its name, which is a heading. */
+function addTable(written: string, nameLength: number, text: TextCollector): void {
+  if (nameLength > 0) text.mark('heading', 1)
+  text.add(written.slice(0, nameLength))
   text.mark('table')
-  text.add(written.slice(name))
+  text.add(written.slice(nameLength))
   text.mark('table-end')
 }
 
@@ -96,17 +100,22 @@ function addOnce(nodes: readonly Node[] = [], writer: DocumentWriter, text: Text
 }
 
 class DocumentWriter {
-  readonly showsSheetNames: boolean
+  readonly #showsSheetNames: boolean
   readonly #notes: Node[] = []
 
   constructor(showsSheetNames: boolean) {
-    this.showsSheetNames = showsSheetNames
+    this.#showsSheetNames = showsSheetNames
   }
 
   /** Writes a node, ending with a line break. */
   writeBlock(node: Node): string {
     const text = this.#writeNode(node)
     return text === '' || text.endsWith('\n') ? text : `${text}\n`
+  }
+
+  /** Returns the length of the line with the name of a sheet; 0 if it was written without one. */
+  countNameLength({ type }: Node, written: string): number {
+    return type === 'sheet' && this.#showsSheetNames ? written.indexOf('\n') + 1 : 0
   }
 
   /** Writes all notes that were referenced so far, and those that they reference. */
@@ -136,7 +145,7 @@ class DocumentWriter {
       case 'table':
         return `\n${(node.children ?? []).map((row) => this.#writeRow(row, '| ', ' | ', ' |')).join('')}\n`
       case 'sheet':
-        return `${this.showsSheetNames ? `${(node.metadata as Metadata<'sheet'>)?.sheetName ?? ''}:\n` : ''}${(node.children ?? []).map((row) => this.#writeRow(row, '', '\t', '')).join('')}${this.#writeReferences(node)}\n`
+        return `${this.#showsSheetNames ? `${(node.metadata as Metadata<'sheet'>)?.sheetName ?? ''}:\n` : ''}${(node.children ?? []).map((row) => this.#writeRow(row, '', '\t', '')).join('')}${this.#writeReferences(node)}\n`
       case 'slide':
         return `${this.#writeChildren(node)}${this.#writeSlideNotes(node)}\n`
       default:
