@@ -25,7 +25,7 @@ async function person() {
 
 test('an imported conversation keeps its times and what follows what, and is stored once', async () => {
   const { conversations, head } = await person()
-  const given = { ...head('a'), messages: [question, answer, { ...answer, isComplete: false }] }
+  const given = { ...head('a'), sealedName: content, messages: [question, answer, { ...answer, isComplete: false }] }
 
   const { slug, isNew } = await conversations.import.mutate(given)
   const again = await conversations.import.mutate({ ...given, name: 'Another name' })
@@ -33,6 +33,7 @@ test('an imported conversation keeps its times and what follows what, and is sto
   expect([isNew, again]).toEqual([true, { slug, isNew: false }])
   expect(await conversations.get.query({ slug })).toMatchObject({
     name: 'From a',
+    sealedName: content,
     messageCount: 3,
     createdAt,
     updatedAt,

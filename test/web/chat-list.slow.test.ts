@@ -205,11 +205,11 @@ describeWith('chromium')('the list of conversations', () => {
       svc.rows<{ n: number }>(
         `select count(*)::int as n from ${table} join users u on u.id = user_id where username = 'tess'`,
       )
-    const attach = (name: string, content = 'plan') =>
+    const attach = (name: string, content = 'plan', mimeType = 'text/plain') =>
       page
         .locator('input[type=file]')
         .first()
-        .setInputFiles({ name, mimeType: 'text/plain', buffer: Buffer.from(content) })
+        .setInputFiles({ name, mimeType, buffer: Buffer.from(content) })
     const field = page.getByRole('textbox', { name: 'Message' })
     const readDrafts = () => page.evaluate<string[]>('Object.keys(localStorage).filter((name) => /:draft:/.test(name))')
     const isSendEnabled = () => page.getByRole('button', { name: 'Send', exact: true }).isEnabled()
@@ -235,13 +235,16 @@ describeWith('chromium')('the list of conversations', () => {
     await page.getByRole('button', { name: 'Temporary chat' }).click()
     await page.getByText('It was attached for a temporary chat.').waitFor()
     await page.getByRole('button', { name: 'Temporary chat' }).click()
+    await attach('peanut.png', 'pixels', 'image/png')
+    await page.getByText('No model here sees pictures.').waitFor()
     requests.length = 0
     await chat.sendQuestion('Whisper of walnuts')
-    await page.getByText('You wrote 13 words').waitFor()
+    await page.getByText(/You wrote \d+ words/).waitFor()
     await chat.answered()
     const sent = () => requests.findLast(({ url }) => url.includes('completeStream'))?.body ?? ''
     const encode = (text: string) => Buffer.from(text).toString('base64')
     expect(sent()).toContain(encode('Plant pistachios'))
+    expect(sent()).toContain('The file “peanut.png” cannot be read by this model.')
     await attach('late.bin', 'no\0text')
     await page.getByText('Files of this kind are not accepted.').waitFor()
     await page.getByRole('button', { name: 'Remove late.bin' }).click()
@@ -256,7 +259,7 @@ describeWith('chromium')('the list of conversations', () => {
     const download = page.waitForEvent('download')
     await page.getByRole('button', { name: 'hidden.md' }).click()
     expect(await readFile(await (await download).path(), 'utf8')).toBe('Plant pistachios')
-    for (const text of ['walnuts', 'pistachios', 'hidden.md', 'pecans', 'late.txt'])
+    for (const text of ['walnuts', 'pistachios', 'hidden.md', 'peanut.png', 'pecans', 'late.txt'])
       expect(await countRows(text)).toBe(0)
     expect(requests.filter(({ url }) => url.includes('attachments'))).toEqual([])
     expect(await countOwn('conversations')).toEqual([{ n: 0 }])
