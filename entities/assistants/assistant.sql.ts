@@ -1,6 +1,7 @@
 import { AiModel } from '../catalogue/ai-model.ts'
 import { AiModelUsageRule } from '../catalogue/ai-model-usage-rule.ts'
 import { AiProvider } from '../catalogue/ai-provider.ts'
+import { catalogueVersion } from '../catalogue/catalogue-version.sql.ts'
 import { User } from '../identity/user.ts'
 import { isForGroups } from '../sql/groups.ts'
 import { coalescedStatement, isoTime, statement } from '../sql/statement.ts'
@@ -25,9 +26,7 @@ const viewer = { person: '$1::int', groups: '$2::text[]' }
 /** SQL: a person who may use the assistant may copy it. */
 const isRemixable = (row: string, person: string) => `(${row}.allow_remix or ${isEditor(row, person)})`
 
-/** A version of an assistant with all that a call needs. */
-export interface CallableAssistant {
-  handle: string
+interface VersionSettings {
   number: number
   model: string
   fallback: string[]
@@ -37,15 +36,27 @@ export interface CallableAssistant {
   texts: string
 }
 
-/**
- * Finds the version that answers a person: the published one, or the given one if it was published once or the person
- * may change the assistant. Values: the person's id and groups, the handle, and the number of the version or null.
- */
-export const findCallableAssistant = coalescedStatement<CallableAssistant>(
+/** A version of an assistant with all that a call needs, and with what decides who may call it. */
+export interface CallableAssistantRow extends VersionSettings {
+  /** Version of the catalogue in which it was read; null if it was read for this call. */
+  catalogue: number | null
+  /** True if this version was published once; only editors may use another one. */
+  isReleased: boolean
+  audience: Audience
+  groups: string[]
+  /** Ids of the people who may change it: its owner and its editors. */
+  editorIds: number[]
+}
+
+/** Finds the published version of an assistant, or another one. Values: the handle, and the number of the version or null. */
+export const findCallableAssistant = coalescedStatement<CallableAssistantRow>(
   'find-callable-assistant',
-  `select a.handle, v.number, v.model, to_json(v.fallback) as fallback, v.parameters, to_json(v.tools) as tools, v.texts
-     from ${assistants} a join ${versions} v on v.assistant_id = a.id and v.number = coalesce($4::int, a.published)
-    where a.handle = $3 and ${isUser('a', viewer)} and (v.published_at is not null or ${isEditor('a', viewer.person)})`,
+  `select ${catalogueVersion}::float8 as catalogue, v.number, v.model, to_json(v.fallback) as fallback, v.parameters, to_json(v.tools) as tools,
+          v.texts, v.published_at is not null as "isReleased", a.audience, to_json(a.groups) as groups,
+          to_json(array(select x.user_id from ${editors} x where x.assistant_id = a.id union select a.owner_id where a.owner_id is not null))
+            as "editorIds"
+     from ${assistants} a join ${versions} v on v.assistant_id = a.id and v.number = coalesce($2::int, a.published)
+    where a.handle = $1`,
 )
 
 export interface OfferedAssistant {
@@ -148,7 +159,7 @@ export const listVersions = statement<ListedVersion>(
     where a.handle = $2 and ${isEditor('a', '$1::int')} order by v.number desc`,
 )
 
-export interface VersionRow extends Omit<CallableAssistant, 'handle'> {
+export interface VersionRow extends VersionSettings {
   name: string
   description: string
 }
@@ -266,8 +277,11 @@ export const replaceEditors = statement<never>(
 /** Values: the assistant's id. */
 export const deleteAssistant = statement<never>('delete-assistant', `delete from ${assistants} where id = $1::int`)
 
-/** Gives the assistants of a person who is being erased to their first editors, if they have any. Values: the person's id. */
-export const giveToEditors = statement<{ given: number }>(
+/**
+ * Gives the assistants of a person who is being erased to their first editors, if they have any, and counts those that the
+ * person could change. Values: the person's id.
+ */
+export const giveToEditors = statement<{ given: number; known: number }>(
   'give-assistants-to-editors',
   `with heirs as (
      select distinct on (a.id) a.id as assistant, e.user_id as person, e.id as editor
@@ -277,7 +291,8 @@ export const giveToEditors = statement<{ given: number }>(
    ), gone as (
      delete from ${editors} e using heirs h where e.id = h.editor
    )
-   select count(*)::int as given from given`,
+   select (select count(*)::int from given) as given,
+          (select count(*)::int from ${assistants} a where ${isEditor('a', '$1::int')}) as known`,
 )
 
 /** An assistant as the host and administrators see it, without its texts. */

@@ -29,7 +29,7 @@ export function toModelCall(
   const { atOnce: toolsAtOnce, nativeUses: nativeToolUses } = ctx.services.settings.tools
   return {
     model,
-    assistant: request.assistant?.label,
+    assistant: request.assistant,
     messages: [...instructions, ...messages],
     inputTokens,
     files,

@@ -1,29 +1,34 @@
 import { Problem } from '../core/problems.ts'
-import { type CallableModels, CatalogueOutdated, type FindModel } from '../ports/ai/callable-models.ts'
+import type { AiServices } from '../core/services.ts'
+import type { FindAssistant } from '../ports/ai/callable-assistants.ts'
+import { CatalogueOutdated, type FindModel } from '../ports/ai/callable-models.ts'
 import { attachmentTextKey } from '../ports/ai/prompt-files.ts'
 import { type ChatContext, consumeAiQuota } from './chat-context.ts'
 import { PendingTextsProblem } from './request/attachments.ts'
 
 /** Prepares a call up to its reservation; if it fails, it must leave nothing behind. `countRequest` counts only once. */
-type Preparation<Call> = (find: FindModel, countRequest: () => Promise<void>) => Promise<Call>
+type Preparation<Call> = (
+  find: FindModel,
+  countRequest: () => Promise<void>,
+  findAssistant: FindAssistant,
+) => Promise<Call>
 
 /**
- * Prepares a call, with the models of the cache first. Repeats the preparation with the models of the database if an
- * outdated model may have caused the failure, and after each extracted text while the texts of files are pending.
+ * Prepares a call, with the models and assistants of the cache first. Repeats the preparation with those of the database if
+ * an outdated one may have caused the failure, and after each extracted text while the texts of files are pending.
  */
 export async function prepareCall<Call>(ctx: ChatContext, prepare: Preparation<Call>): Promise<Call> {
   const { settings } = ctx.services
-  const { callableModels } = ctx.services.ai
   const { notifier } = ctx.services.changes
   let counted: Promise<void> | undefined
   const countRequest = () => (counted ??= consumeAiQuota(ctx))
 
-  const attempt = async (find?: FindModel): Promise<Call | PendingTextsProblem> => {
-    const cache = new CachedModels(callableModels)
+  const attempt = async (isFresh = false): Promise<Call | PendingTextsProblem> => {
+    const lookup = new CatalogueLookup(ctx.services.ai, isFresh)
     try {
-      return await prepare(find ?? cache.find, countRequest)
+      return await prepare(lookup.find, countRequest, lookup.findAssistant)
     } catch (error) {
-      if (cache.isUsed && mayBeOutdated(error)) return attempt(callableModels.find)
+      if (lookup.hasCached && mayBeOutdated(error)) return attempt(true)
       if (error instanceof PendingTextsProblem) return error
       throw error
     }
@@ -48,23 +53,29 @@ export async function prepareCall<Call>(ctx: ChatContext, prepare: Preparation<C
   return call
 }
 
-/** Returns true if an outdated model may have caused the error. Refusals by limits and rates are not repeated, to stay cheap. */
+/** Returns true if an outdated model or assistant may have caused the error. Refusals by limits and rates are not repeated, to stay cheap. */
 const mayBeOutdated = (error: unknown) =>
   error instanceof CatalogueOutdated ||
   (error instanceof Problem && (error.problem === 'invalid' || error.problem === 'attachment_pending'))
 
-/** Finds models in the cache, and notes whether it had one. */
-class CachedModels {
-  isUsed = false
-  readonly #models: CallableModels
+/** Finds models and assistants, in the cache unless they must be fresh, and notes whether it had one there. */
+class CatalogueLookup {
+  hasCached = false
+  readonly find: FindModel
+  readonly findAssistant: FindAssistant
 
-  constructor(models: CallableModels) {
-    this.#models = models
+  constructor({ callableModels: models, callableAssistants: assistants }: AiServices, isFresh: boolean) {
+    this.find = this.#observe(isFresh ? models.find : models.findCached)
+    this.findAssistant = this.#observe(isFresh ? assistants.find : assistants.findCached)
   }
 
-  readonly find: FindModel = async (...values) => {
-    const model = await this.#models.findCached(...values)
-    this.isUsed ||= typeof model?.catalogue === 'number'
-    return model
+  #observe<Values extends unknown[], Found extends { catalogue: number | null }>(
+    find: (...values: Values) => Promise<Found | undefined>,
+  ) {
+    return async (...values: Values): Promise<Found | undefined> => {
+      const found = await find(...values)
+      this.hasCached ||= typeof found?.catalogue === 'number'
+      return found
+    }
   }
 }

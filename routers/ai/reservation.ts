@@ -55,6 +55,7 @@ export async function tryReserve(
 ): Promise<Reservation | QuotaExceeded> {
   const { person, token } = ctx.caller
   const { model, inputTokens } = boundedCall
+  const assistant = 'assistant' in boundedCall ? boundedCall.assistant : undefined
   const input = Math.ceil(inputTokens)
   const maxInput = computeInput(input) + uses.pageTokens
   const call: UsageCall = {
@@ -65,14 +66,15 @@ export async function tryReserve(
     context: toUsageContext(ctx.caller, roomId),
     provider: model.providerId,
     model: model.modelId,
-    assistant: ('assistant' in boundedCall && boundedCall.assistant) || null,
+    assistant: assistant?.label ?? null,
     requestId: ctx.requestId,
     inputTokens: input,
     ...computeCost(model.pricing, { input, output: 0, cached: 0, reasoning: 0 }),
     priceId: model.priceId,
   }
   const result = await ctx.services.ai.usageLedger.reserve({
-    catalogue: model.catalogue,
+    // The assistant of a call that has begun is not looked at again for its fallbacks.
+    catalogue: replaces ? model.catalogue : findEarliest(model.catalogue, assistant?.catalogue ?? null),
     call,
     subjects: [...listCallerSubjects(ctx.caller, roomId), ['provider', model.providerId], ['model', model.modelId]],
     tokens: toFiniteOrNull(maxInput + output),
@@ -82,6 +84,10 @@ export async function tryReserve(
   if (!(result instanceof QuotaExceeded)) ctx.notes.setLimits(listRemaining(result))
   return result
 }
+
+/** Of two versions of the catalogue the earlier one, since the call is outdated if either is. */
+const findEarliest = (one: number | null, other: number | null) =>
+  one === null || other === null ? (one ?? other) : Math.min(one, other)
 
 export function toUsageContext({ token }: ChatContext['caller'], roomId: number | undefined): UsageContext {
   if (roomId !== undefined) return 'group'

@@ -1,5 +1,6 @@
-import { findCallableAssistant } from '../../entities/assistants/assistant.sql.ts'
 import { openTexts } from '../assistants/content.ts'
+import type { Person } from '../core/caller.ts'
+import type { CallableAssistant, FindAssistant } from '../ports/ai/callable-assistants.ts'
 import type { TextPart } from '../ports/ai/messages.ts'
 import type { ChatContext } from './chat-context.ts'
 import type { AiRequest } from './request/request.ts'
@@ -14,21 +15,30 @@ const assistantName = /^assistant\/([a-z0-9-]{1,64})(?:@([1-9]\d{0,8}))?$/
  * Turns a request for an assistant into one for its model, with its instructions before those of the caller. A request
  * for an assistant that the caller may not use stays as it is, and so names a model that nobody has.
  */
-export async function resolveAssistant(ctx: ChatContext, request: AiRequest): Promise<AiRequest> {
-  const [, handle, version = null] = assistantName.exec(request.model) ?? []
+export async function resolveAssistant(
+  ctx: ChatContext,
+  request: AiRequest,
+  find: FindAssistant = ctx.services.ai.callableAssistants.find,
+): Promise<AiRequest> {
+  const [, handle, version] = assistantName.exec(request.model) ?? []
   if (handle === undefined) return request
-  const { sql, vault } = ctx.services
-  const { id, groups } = ctx.caller.person
-  const [found] = await sql(findCallableAssistant, [id, groups, handle, version])
-  if (!found) return request
-  const { number, model, fallback, parameters, tools, texts } = found
-  const { systemPrompt } = openTexts(vault, texts)
+  const found = await find(handle, version === undefined ? null : Number(version))
+  if (!found || !mayUse(found, ctx.caller.person)) return request
+  const { number, model, fallback, parameters, tools, texts, catalogue } = found
+  const { systemPrompt } = openTexts(ctx.services.vault, texts)
   const own: TextPart[] = systemPrompt.trim() === '' ? [] : [{ type: 'text', text: systemPrompt }]
   const system = [...own, ...(request.system ?? [])]
   return {
     ...request,
     model,
     ...(system.length > 0 && { system }),
-    assistant: { label: `${handle}@${number}`, fallback, parameters, tools },
+    assistant: { label: `${handle}@${number}`, catalogue, fallback, parameters, tools },
   }
+}
+
+/** Its editors use each version, and its audience what was published. The groups are the person's, also for administrators. */
+function mayUse({ isReleased, audience, groups, editorIds }: CallableAssistant, person: Person): boolean {
+  if (editorIds.includes(person.id)) return true
+  if (!isReleased) return false
+  return audience === 'all' || (audience === 'groups' && groups.some((group) => person.groups.includes(group)))
 }

@@ -43,10 +43,10 @@ export async function startCall(
   const { conversation } = callerRequest
   using underWay = new DisposableStack()
   underWay.use(beginAiCall(ctx))
-  // A room tells its people which model reads their messages, and an assistant is none of its models.
-  const resolved = roomId === undefined ? await resolveAssistant(ctx, callerRequest) : callerRequest
-  const uniqueRequest = { ...resolved, messages: [...withUniqueCallIds(resolved.messages)] }
-  return await prepareCall(ctx, async (find, countRequest) => {
+  const unresolved = { ...callerRequest, messages: [...withUniqueCallIds(callerRequest.messages)] }
+  return await prepareCall(ctx, async (find, countRequest, findAssistant) => {
+    // A room tells its people which model reads their messages, and an assistant is none of its models.
+    const uniqueRequest = roomId === undefined ? await resolveAssistant(ctx, unresolved, findAssistant) : unresolved
     const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation, approvalMode, roomId })
     const prepared = await prepareRequest(ctx, uniqueRequest, { find, mapIssue, roomId, approvalMode })
     await countRequest()

@@ -8,7 +8,7 @@ import {
   summarizeAssistants,
 } from '../../entities/assistants/assistant.sql.ts'
 import { User } from '../../entities/identity/user.ts'
-import { runInTransaction } from '../core/changes.ts'
+import { withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { type Issue, Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
@@ -17,6 +17,7 @@ import {
   insertHandle,
   isSameContent,
   readVersionOf,
+  recordOutdated,
   writeSharing,
   writeVersion,
 } from './change-assistant.ts'
@@ -46,13 +47,14 @@ export async function readSummaries(ctx: Context, page: { limit: number; offset:
  * repeatedly.
  */
 export async function applyAssistants(ctx: Context, { assistants }: AssistantsFile): Promise<AppliedAssistant[]> {
-  return runInTransaction(ctx, undefined, async (em) => {
+  return withChangeLog(ctx, async (em, changes) => {
     const applied: AppliedAssistant[] = []
     // In the order of their handles, so that two commands cannot wait for each other.
     const entries = assistants.toSorted((a, b) => (a.handle < b.handle ? -1 : 1))
     for (const entry of entries)
       applied.push(await applyEntry(ctx, em, entry).catch((error: unknown) => throwOf(error, entry.handle)))
     const changed = applied.filter(({ outcome }) => outcome !== 'unchanged')
+    if (changed.length > 0) recordOutdated(changes)
     ctx.auditedCall?.recordChange({ assistants: changed.map(({ handle, version }) => `${handle}@${version}`) })
     return applied
   })

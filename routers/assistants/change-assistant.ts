@@ -16,7 +16,8 @@ import {
 import { listOfferedModels } from '../../entities/catalogue/ai-model.sql.ts'
 import { lockPerson } from '../../entities/identity/user.sql.ts'
 import type { Caller } from '../core/caller.ts'
-import { runInTransaction } from '../core/changes.ts'
+import type { ChangeRecorder } from '../core/change-recorder.ts'
+import { runInTransaction, withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { type Issue, Problem } from '../core/problems.ts'
 import { createTransactionSql, runForOneRow, runStatement } from '../core/run-statement.ts'
@@ -37,6 +38,24 @@ export interface VersionRef {
   /** True if this version answers now. */
   isPublished: boolean
 }
+
+/**
+ * Runs a transaction after which another version may answer, or other people: replicas that have cached the assistant for
+ * calls read it anew.
+ */
+export const changeAnswering = <T>(ctx: Context, work: (em: EntityManager) => Promise<T>): Promise<T> =>
+  withChangeLog(
+    ctx,
+    async (em, changes) => {
+      const result = await work(em)
+      recordOutdated(changes)
+      return result
+    },
+    'all',
+  )
+
+/** Everybody is told that assistants have changed, and nobody which: some have no right to know of it. */
+export const recordOutdated = (changes: ChangeRecorder): void => changes.add(['all'], 'updated', 'assistants', '*')
 
 /** Is the same for an assistant that the caller may not see and for one that never was. */
 export const createUnknownAssistant = () => new Problem('not_found', { detail: 'There is no such assistant.' })
@@ -123,7 +142,7 @@ export async function writeVersion(
 /** Saves a content as the newest version; equal content makes no version. */
 export async function saveVersion(ctx: PersonContext, { handle, content, publish }: NewAssistant): Promise<VersionRef> {
   const { id: person } = ctx.caller.person
-  return runInTransaction(ctx, undefined, async (em) => {
+  return changeAnswering(ctx, async (em) => {
     const assistant = await lockEditable(em, person, handle)
     const before = await readVersionOf(ctx, em, assistant, assistant.latest)
     await assertModels(ctx, content, [before.model, ...before.fallback], em)
@@ -136,7 +155,7 @@ export async function restoreVersion(
   ctx: PersonContext,
   { handle, version, publish }: { handle: string; version: number; publish: boolean },
 ): Promise<VersionRef> {
-  return runInTransaction(ctx, undefined, async (em) => {
+  return changeAnswering(ctx, async (em) => {
     const assistant = await lockEditable(em, ctx.caller.person.id, handle)
     const content = await readVersionOf(ctx, em, assistant, version)
     const before = await readVersionOf(ctx, em, assistant, assistant.latest)
@@ -185,7 +204,7 @@ export async function publish(
   person: number | null,
   { handle, version }: { handle: string; version: number },
 ): Promise<VersionRef> {
-  return runInTransaction(ctx, undefined, async (em) => {
+  return changeAnswering(ctx, async (em) => {
     const { id, published } = await lockEditable(em, person, handle)
     const [found] = await runStatement(em, publishVersion, [id, version])
     if (!found) throw createUnknownVersion(version)
@@ -211,7 +230,7 @@ export async function share(
   { handle, ...sharing }: Sharing & { handle: string },
 ): Promise<{ handle: string } & Sharing> {
   const { id: person, username } = ctx.caller.person
-  return runInTransaction(ctx, undefined, async (em) => {
+  return changeAnswering(ctx, async (em) => {
     const assistant = await lockOwn(em, person, handle)
     await writeSharing(em, assistant.id, { ...sharing, owner: username })
     const { audience, groups, editors, allowRemix } = assistant
@@ -246,7 +265,7 @@ export async function writeSharing(
 
 /** Deletes an assistant with all versions; only its owner does. */
 export async function deleteOwn(ctx: PersonContext, handle: string): Promise<{ handle: string }> {
-  return runInTransaction(ctx, undefined, async (em) => {
+  return changeAnswering(ctx, async (em) => {
     const { id } = await lockOwn(em, ctx.caller.person.id, handle)
     await runStatement(em, deleteAssistant, [id])
     recordChange(ctx, handle, { deleted: true })

@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
 import type { ReadInBatches, Sql } from '../../entities/sql/statement.ts'
 import type { CallWatch } from '../ports/ai/call-watch.ts'
+import type { CallableAssistants } from '../ports/ai/callable-assistants.ts'
 import type { CallableModels } from '../ports/ai/callable-models.ts'
 import type { LimitsConfig } from '../ports/ai/limits-config.ts'
 import type { ModelConfig, ModelOrigins } from '../ports/ai/model-config.ts'
@@ -111,6 +112,7 @@ export interface StoreServices {
 export interface AiServices {
   models: ModelGateway
   callableModels: CallableModels
+  callableAssistants: CallableAssistants
   toolServers: ToolServers
   toolUses: ToolUses
   toolLimits: ToolLimits

@@ -18,6 +18,7 @@ import { AccountSecrets } from '../mcp/account-secrets.ts'
 import { AccountTokens } from '../mcp/account-tokens.ts'
 import { ConnectedToolServers } from '../mcp/tool-servers.ts'
 import { createCallWatch } from '../stores/call-watch.ts'
+import { createCallableAssistants } from '../stores/callable-assistants.ts'
 import { createCallableModels } from '../stores/callable-models.ts'
 import { LimitCache } from '../stores/usage/limit-cache.ts'
 import { ToolCallCounter } from '../stores/usage/tool-limits.ts'
@@ -65,11 +66,13 @@ export function createAiServices(options: AiServiceOptions): AiParts {
     maxResult: env.AI_TOOL_RESULT_MAX,
   })
   const callableModels = createCallableModels(sql)
+  const callableAssistants = createCallableAssistants(sql)
   const promptFiles = createPromptFiles({ sql, vault, attachments })
   return {
     services: {
       models,
       callableModels,
+      callableAssistants,
       toolServers,
       toolAccounts: accounts.authorization,
       toolUses,

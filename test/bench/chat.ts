@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { PNG, upload } from '../kit/rooms/attachments.ts'
 import { atOnce, openWith } from './ai-req.ts'
+import type { Part } from './part.ts'
 import {
   type BenchRequest,
   type Comparison,
@@ -47,8 +48,32 @@ const isEnded = (end: string) => end.includes('[DONE]')
 const requests = (tokens: readonly string[]): BenchRequest[] => [
   { ...buildRequest(tokens, question), name: 'whole', isWhole: (end) => end.includes('total_tokens') },
   { ...buildRequest(tokens, { ...question, ...stream }), name: 'streamed', isWhole: isEnded, timesFirstByte: true },
+  {
+    ...buildRequest(tokens, { model: 'assistant/bench', messages: [asked] }),
+    name: BY_ASSISTANT,
+    isWhole: (end) => end.includes('total_tokens'),
+  },
   { ...buildRequest(tokens, { ...about(files), ...stream }), name: TEN_FILES, isWhole: isEnded },
 ]
+
+/** The same question, whose instructions are those of an assistant. */
+const BY_ASSISTANT = 'by an assistant'
+const [instructions, asked] = question.messages
+
+/** Creates an assistant for all callers, as the first of them. */
+async function addAssistant({ details, url }: Part): Promise<void> {
+  const call = async (name: string, input: object) => {
+    const { ok } = await fetch(`${url}/trpc/assistants.${name}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${details['token']}` },
+      body: JSON.stringify({ handle: 'bench', ...input }),
+    })
+    if (!ok) throw new Error(`assistants.${name} was refused`)
+  }
+  const content = { name: 'Bench', model: question.model, systemPrompt: instructions?.content }
+  await call('create', { content, publish: true })
+  await call('share', { audience: 'all' })
+}
 
 const TEN_FILES = 'ten files'
 const TEN_STORED = 'ten stored files'
@@ -60,6 +85,7 @@ const STORED_BYTES = 100_000
 async function open(world: World): Promise<Contest> {
   const contest = await openWith(world, requests, { abilities: ['ai', 'read', 'write'] })
   const { subject } = contest
+  await addAssistant(subject)
   const token = subject.details['token'] ?? ''
   const stored: object[] = []
   for (let at = 0; at < 10; at++) {

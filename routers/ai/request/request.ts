@@ -229,6 +229,8 @@ export const aiStreamRequest = aiRequest.extend({
 export interface AssistantSettings {
   /** Its handle, an at sign, and the number of the version. */
   label: string
+  /** Version of the catalogue of the cached assistant; null if it was read for this call. */
+  catalogue: number | null
   /** Names of the models that answer where its own cannot, in order. */
   fallback: readonly string[]
   parameters: DeepReadonly<AssistantParameters>

@@ -93,10 +93,17 @@ export interface FileEstimate {
 
 export const noFiles: FileEstimate = { images: 0, pages: 0, estimate: 0 }
 
+/** The assistant that was asked. */
+export interface AskedAssistant {
+  /** Its handle and its version, as in `helper@3`. */
+  label: string
+  /** Version of the catalogue of the cached assistant; null if it was read for this call. */
+  catalogue: number | null
+}
+
 export interface ModelCall {
   model: CallableModel
-  /** The assistant that was asked, with its version, as in `helper@3`. */
-  assistant?: string | undefined
+  assistant?: AskedAssistant | undefined
   messages: readonly Message[]
   /** Our token estimate of messages and tools. */
   inputTokens: number
