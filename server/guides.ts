@@ -15,6 +15,7 @@ export const guides: readonly Guide[] = [
   { slug: 'sign-in', title: 'Signing in', file: 'server/login/README.md' },
   { slug: 'models', title: 'Models and tools', file: 'server/ai/README.md' },
   { slug: 'limits', title: 'Limits', file: 'routers/ai/limits/README.md' },
+  { slug: 'assistants', title: 'Assistants', file: 'routers/assistants/README.md' },
   { slug: 'settings', title: 'Settings', file: 'server/config/README.md' },
   { slug: 'operate', title: 'Operate', file: 'server/README.md' },
   { slug: 'command-line', title: 'Command line', file: 'cli/README.md' },
