@@ -1,5 +1,6 @@
 import { defineCommand } from 'citty'
 import type { ToolDefinition } from '../../entities/catalogue/ai-tool.ts'
+import { type ServerOffer, serverOffers } from '../../entities/catalogue/mcp-server.ts'
 import { toolPrice } from '../../routers/ports/ai/tool-price.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { CancelledError, UsageError } from '../errors.ts'
@@ -8,6 +9,7 @@ import { formatTable } from '../output.ts'
 
 interface DescribedTool {
   name: string
+  kind: string
   server: string
   definition: ToolDefinition
   approved: ToolDefinition | null
@@ -26,6 +28,7 @@ function describeDifference({ name, server, definition, approved }: DescribedToo
 
 const writeLines = (definition: ToolDefinition): string[] => [
   ...(definition.title ? [`title: ${definition.title}`] : []),
+  ...(definition.mimeType ? [`content: ${definition.mimeType}`] : []),
   ...definition.description.split('\n'),
   `capability: ${definition.capability ?? '-'}`,
   ...writeObject('claims', definition.annotations),
@@ -119,6 +122,7 @@ export const listServersCommand = (context: CommandContext) =>
         groups: server.groups,
         programs: server.gateway,
         price: server.pricePerCall,
+        offers: server.offers,
         account: server.account,
         connected: server.connections,
       }))
@@ -139,12 +143,13 @@ const listAccountsCommand = (context: CommandContext) =>
 
 export const listToolsCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'List the tools of all tool servers.' },
+    meta: { description: 'List the tools of all tool servers, and their prompts and resources that are taken.' },
     args: { json },
     async run() {
       const record = await context.open(({ host }) => host.mcp.tools())
-      const rows = record.map(({ name, server, active, isApproved, groups }) => ({
+      const rows = record.map(({ name, kind, server, active, isApproved, groups }) => ({
         name,
+        kind,
         server,
         active,
         approved: isApproved,
@@ -191,16 +196,27 @@ const serverAccessCommand = (context: CommandContext) =>
         description: 'All groups, separated by commas; everybody if empty. They stay if absent.',
       },
       programs: { type: 'string', description: '`yes` or `no`. The present choice stays if absent.' },
+      offers: {
+        type: 'string',
+        description: 'What programs get beside its tools: `prompts,resources`; nothing if empty. It stays if absent.',
+      },
       json,
     },
-    async run({ args: { name, groups, programs } }) {
-      const change = { ...(groups !== undefined && { groups: groupList.parse(groups) }), ...readPrograms(programs) }
+    async run({ args: { name, groups, programs, offers } }) {
+      const change = {
+        ...(groups !== undefined && { groups: groupList.parse(groups) }),
+        ...readPrograms(programs),
+        ...readOffers(offers),
+      }
       const server = await findServer(context, name)
       await context.open(({ host }) => host.mcpServers.update({ id: String(server.id), ...change }))
-      const record = { server: name, groups: server.groups, gateway: server.gateway, ...change }
+      const record = { server: name, groups: server.groups, gateway: server.gateway, offers: server.offers, ...change }
       const programsToo = record.gateway ? 'also' : 'but not'
       const who = describeGroups(record.groups)
-      context.print({ record, text: `${who} may call the tools of ${name}, ${programsToo} with their own programs.` })
+      const beside =
+        record.gateway && record.offers.length > 0 ? `, which also get its ${record.offers.join(' and ')}` : ''
+      const text = `${who} may call the tools of ${name}, ${programsToo} with their own programs${beside}.`
+      context.print({ record, text })
     },
   })
 
@@ -232,7 +248,7 @@ const serverPriceCommand = (context: CommandContext) =>
 
 const toolGroupsCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Set the groups that may call a tool.' },
+    meta: { description: 'Set the groups that may use a tool, a prompt or a resource.' },
     args: {
       name: { type: 'positional', description: 'The name of the tool.', required: true },
       groups: { type: 'string', description: 'All groups, separated by commas; everybody if empty.', required: true },
@@ -243,7 +259,11 @@ const toolGroupsCommand = (context: CommandContext) =>
       const tools = await context.open(({ host }) => host.mcp.tools())
       const tool = tools.find((one) => one.name === name)
       if (!tool) throw new UsageError(`There is no tool ${name}.`)
-      await context.open(({ host }) => host.aiTools.update({ id: String(tool.id), groups }))
+      await context.open(({ host }) =>
+        tool.kind === 'tool'
+          ? host.aiTools.update({ id: String(tool.id), groups })
+          : host.mcp.setAccess({ name, groups }),
+      )
       context.print({ record: { tool: name, groups }, text: `${describeGroups(groups)} may call ${name}.` })
     },
   })
@@ -255,6 +275,14 @@ function readPrograms(programs: string | undefined): { gateway?: boolean } {
   if (programs === undefined) return {}
   if (programs !== 'yes' && programs !== 'no') throw new UsageError('--programs must be yes or no.')
   return { gateway: programs === 'yes' }
+}
+
+function readOffers(list: string | undefined): { offers?: ServerOffer[] } {
+  if (list === undefined) return {}
+  const words = list.split(',').filter((word) => word.trim() !== '')
+  const offers = serverOffers.filter((offer) => words.includes(offer))
+  if (offers.length < words.length) throw new UsageError('--offers must be prompts, resources, or both.')
+  return { offers }
 }
 
 function describeApprovals(approved: readonly string[], selected: readonly { name: string }[]): string {
@@ -273,7 +301,10 @@ async function confirmTool({ prompts }: CommandContext, tool: Tool, approved: re
   prompts.requireTerminal('--yes')
   prompts.show(describeDifference(tool))
   try {
-    return await prompts.confirm('--yes', `May models call ${tool.name} of ${tool.server}?`)
+    return await prompts.confirm(
+      '--yes',
+      `${tool.kind === 'tool' ? 'May models call' : 'May programs use'} ${tool.name} of ${tool.server}?`,
+    )
   } catch (error) {
     const isHalfway = error instanceof CancelledError && approved.length > 0
     throw isHalfway ? new CancelledError(`These were approved before that: ${approved.join(', ')}.`) : error

@@ -1,11 +1,18 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { id, timestamps } from '../sql/columns.ts'
 import { allowedToGroups } from '../sql/groups.ts'
-import { everyRowForAdmins } from '../sql/scope.ts'
+import { everyRowForAdmins, type SqlPredicate } from '../sql/scope.ts'
 import { AiModel } from './ai-model.ts'
 import { McpServer, visibleServers } from './mcp-server.ts'
 
 export const toolTypes = ['function', 'mcp'] as const
+
+/**
+ * What a tool server offers. Models and the type `ai-tools` know tools alone; programs that speak MCP get the others, too:
+ * prompts, resources at an address, and templates of such addresses.
+ */
+export const toolKinds = ['tool', 'prompt', 'resource', 'template'] as const
+export type ToolKind = (typeof toolKinds)[number]
 
 /** Definition of a tool by its server, as models get it. */
 export interface ToolDefinition {
@@ -20,6 +27,10 @@ export interface ToolDefinition {
   outputSchema?: Record<string, unknown> | null
   /** The server claims these of its tool, such as `readOnlyHint`. */
   annotations?: Record<string, boolean> | null
+  /** Names of a prompt's arguments in their order, which the schema loses in the database. */
+  argumentNames?: string[]
+  /** The type of the content of a resource, or of all resources of a template. */
+  mimeType?: string | null
 }
 
 /** A function that models may call, from an extension or a tool server. */
@@ -31,9 +42,11 @@ export const AiTool = defineEntity({
     ...timestamps,
     name: p.string().length(120).unique(),
     toolType: p.enum(toolTypes).default('function'),
+    kind: p.enum(toolKinds).default('tool'),
     description: p.text().default(''),
     server: () => p.manyToOne(McpServer).deleteRule('set null').nullable().index().ref(),
-    mcpName: p.string().length(200).nullable(),
+    /** The server's own name for it; the address of a resource or template. */
+    mcpName: p.string().length(2048).nullable(),
     /** The current definition by the tool server. */
     mcpConfig: p.json<ToolDefinition>().nullable(),
     /** The definition that an administrator approved; the tool is disabled while the other differs in members of it. */
@@ -50,8 +63,10 @@ export const AiTool = defineEntity({
 })
 export type AiTool = InferEntity<typeof AiTool>
 
-/** Active tools that the caller's groups may call. */
-export const visibleTools = everyRowForAdmins(
+/** Active tools that the caller's groups may call; prompts and resources are none. */
+export const visibleTools: SqlPredicate = (tool, sql) => `${tool}.kind = 'tool' and ${forGroups(tool, sql)}`
+
+const forGroups = everyRowForAdmins(
   (tool, sql) => `${tool}.active and ${allowedToGroups(tool, sql)}
     and (${tool}.server_id is null or ${sql.exists('mcp_servers', (s) => `${s}.id = ${tool}.server_id and ${visibleServers(s, sql)}`)})`,
 )

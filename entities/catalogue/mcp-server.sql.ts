@@ -4,7 +4,10 @@ import { isAsApproved } from './tool-approval.sql.ts'
 
 /** A tool server with everything that a call needs. */
 export interface CallableServerRow
-  extends Pick<McpServer, 'id' | 'url' | 'transport' | 'requireApproval' | 'groups' | 'gateway' | 'account'> {
+  extends Pick<
+    McpServer,
+    'id' | 'url' | 'transport' | 'requireApproval' | 'groups' | 'gateway' | 'offers' | 'account'
+  > {
   label: string
   /** The last negotiated protocol version; null before the first contact. */
   protocolVersion: string | null
@@ -20,7 +23,7 @@ export interface CallableServerRow
 /** Selects a tool server as JSON. */
 export const callableServer = (s: string) => `json_build_object('id', ${s}.id, 'label', ${s}.server_label,
     'url', ${s}.url, 'transport', ${s}.transport, 'requireApproval', ${s}.require_approval,
-    'groups', ${s}.groups, 'gateway', ${s}.gateway,
+    'groups', ${s}.groups, 'gateway', ${s}.gateway, 'offers', ${s}.offers,
     'protocolVersion', ${s}.protocol_version, 'apiKey', ${s}.api_key, 'additionalConfig', ${s}.additional_config,
     'timeouts', ${s}.timeouts, 'account', ${s}.account, 'pricePerCall', ${s}.price_per_call)`
 
@@ -38,6 +41,7 @@ export interface ServerSummary
     | 'requireApproval'
     | 'groups'
     | 'gateway'
+    | 'offers'
     | 'status'
     | 'version'
     | 'account'
@@ -57,11 +61,11 @@ export interface ServerSummary
 
 export const listServers = statement<ServerSummary>(
   'list-servers',
-  `select s.id, to_json(s.groups) as groups, s.gateway, s.server_label as label, s.transport, s.url, s.status, s.version, s.protocol_version as "protocolVersion",
+  `select s.id, to_json(s.groups) as groups, s.gateway, to_json(s.offers) as offers, s.server_label as label, s.transport, s.url, s.status, s.version, s.protocol_version as "protocolVersion",
           s.require_approval as "requireApproval", s.account, s.price_per_call as "pricePerCall", s.oauth_client_id as "oauthClientId",
           s.oauth_scopes as "oauthScopes", s.oauth_issuer as "oauthIssuer",
           (select count(*)::int from mcp_connections c where c.server_id = s.id and c.state = 'active') as connections,
           count(t.id)::int as tools,
           (count(t.id) filter (where t.active and ${isAsApproved('t')}))::int as active
-     from mcp_servers s left join ai_tools t on t.server_id = s.id group by s.id order by s.id`,
+     from mcp_servers s left join ai_tools t on t.server_id = s.id and t.kind = 'tool' group by s.id order by s.id`,
 )

@@ -15,6 +15,10 @@ export const serverApprovals = ['never', 'always', 'page'] as const
  */
 export const serverAccounts = ['none', 'shared', 'person'] as const
 
+/** What a server offers beside its tools, where an administrator takes it. */
+export const serverOffers = ['prompts', 'resources'] as const
+export type ServerOffer = (typeof serverOffers)[number]
+
 /** A server that offers tools over the Model Context Protocol. */
 export const McpServer = defineEntity({
   name: 'McpServer',
@@ -33,6 +37,8 @@ export const McpServer = defineEntity({
     groups: p.array().defaultRaw(`'{}'`),
     /** True if programs of people may call its tools, not only models. */
     gateway: p.boolean().default(true),
+    /** What programs get beside its tools. */
+    offers: p.array().$type<ServerOffer[]>().defaultRaw(`'{}'`),
     /** Sealed with the application key, like the additional configuration. */
     apiKey: p.text().nullable().hidden(),
     additionalConfig: p.text().nullable().hidden(),

@@ -1,23 +1,34 @@
 import {
   type CallToolResult,
   createMcpHandler,
+  type GetPromptResult,
+  type Implementation,
   inputRequired,
+  type Prompt,
   ProtocolError,
   ProtocolErrorCode,
+  type ReadResourceResult,
+  type Resource,
+  ResourceNotFoundError,
+  type ResourceTemplateType,
   Server,
+  type ServerCapabilities,
   type Tool,
 } from '@modelcontextprotocol/server'
 import { getErrorKind, Problem } from '../../routers/core/problems.ts'
 import type { Api } from '../../routers/index.ts'
-import { buildChoices, QUESTION } from './messages.ts'
+import { buildChoices, type CallParts, QUESTION } from './messages.ts'
 
-type CallParts = Awaited<ReturnType<Api['mcpGateway']['callTool']>>
 type CallPart = CallParts extends AsyncGenerator<infer Part> ? Part : never
 
 /** The server behind one request answers with these. */
 export interface GatewayRequest {
+  /** True if the request asks what there is. */
+  isOpening: boolean
   listTools(): ReturnType<Api['mcpGateway']['listTools']>
-  /** Parts of the called tool's answer, or the failure of the call; undefined if the request calls none. */
+  listPrompts(): ReturnType<Api['mcpGateway']['listPrompts']>
+  listResources(): ReturnType<Api['mcpGateway']['listResources']>
+  /** Parts of the tool server's answer, or the failure of the call; undefined if the request calls none. */
   parts: CallParts | Error | undefined
   /** Logs a failure of the service. */
   logFailure(error: unknown): void
@@ -29,31 +40,58 @@ interface GatewayOptions {
   heartbeat: number
 }
 
-/** Milliseconds for which clients may keep the list of tools. */
-const LIST_TTL_MS = 60_000
+/** How long clients may keep a list, in milliseconds, and for whom. */
+const listHint = { ttlMs: 60_000, cacheScope: 'private' } as const
+/** What was read may change at any time. */
+const readHint = { ttlMs: 0, cacheScope: 'private' } as const
 
 /** Creates the handler of all requests. Each has a server of its own, which could otherwise answer another client. */
 export const createGateway = ({ name, version, heartbeat }: GatewayOptions) =>
-  createMcpHandler(({ authInfo }) => createServer({ name, version }, authInfo?.extra?.['request'] as GatewayRequest), {
-    keepAliveMs: heartbeat,
-  })
+  createMcpHandler(
+    async ({ authInfo }) => {
+      const request = authInfo?.extra?.['request'] as GatewayRequest
+      return createServer({ name, version }, request, await findCapabilities(request))
+    },
+    { keepAliveMs: heartbeat },
+  )
 
-function createServer(
-  info: { name: string; version: string },
-  { listTools, parts, logFailure }: GatewayRequest,
-): Server {
+const allCapabilities: ServerCapabilities = { tools: {}, prompts: {}, resources: {} }
+
+/** A program that opens the conversation learns what there is for the person, as it gives its model tools for each kind. */
+async function findCapabilities({
+  isOpening,
+  listPrompts,
+  listResources,
+}: GatewayRequest): Promise<ServerCapabilities> {
+  if (!isOpening) return allCapabilities
+  const [prompts, { resources, templates }] = await Promise.all([listPrompts(), listResources()])
+  return {
+    tools: {},
+    ...(prompts.length > 0 && { prompts: {} }),
+    ...(resources.length + templates.length > 0 && { resources: {} }),
+  }
+}
+
+function createServer(info: Implementation, request: GatewayRequest, capabilities: ServerCapabilities): Server {
+  const { parts, logFailure } = request
   const server = new Server(info, {
-    capabilities: { tools: {} },
+    capabilities,
     // A revision with sessions would have to be asked within the call, which no replica could answer.
     inputRequired: { legacyShim: false },
-    cacheHints: { 'tools/list': { ttlMs: LIST_TTL_MS, cacheScope: 'private' } },
+    cacheHints: {
+      'tools/list': listHint,
+      'prompts/list': listHint,
+      'resources/list': listHint,
+      'resources/templates/list': listHint,
+      'resources/read': readHint,
+    },
   })
-  server.setRequestHandler('tools/list', async ({ params }) => {
-    if (params?.cursor !== undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown cursor')
-    return { tools: (await withProtocolErrors(listTools, logFailure)) as Tool[] }
-  })
+  server.setRequestHandler('tools/list', async ({ params }) => ({
+    tools: (await readList(request.listTools, params, logFailure)) as Tool[],
+  }))
   server.setRequestHandler('tools/call', (_request, { mcpReq }) =>
     withProtocolErrors(async () => {
+      if (parts instanceof Problem && parts.problem === 'invalid') return toErrorResult(parts)
       const end = await readEnd(parts, async ({ type: _, ...progress }) => {
         const { progressToken } = mcpReq._meta ?? {}
         await mcpReq.notify({ method: 'notifications/progress', params: { progressToken, ...progress } })
@@ -61,22 +99,70 @@ function createServer(
       return end.type === 'question' ? toQuestion(end) : server.projectCallToolResult(end.result, undefined)
     }, logFailure),
   )
+  if (capabilities.prompts) addPrompts(server, request)
+  if (capabilities.resources) addResources(server, request)
   return server
+}
+
+/** Reads a list, which has one page. */
+async function readList<T>(
+  read: () => Promise<T>,
+  params: { cursor?: string | undefined } | undefined,
+  logFailure: GatewayRequest['logFailure'],
+): Promise<T> {
+  if (params?.cursor !== undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown cursor')
+  return withProtocolErrors(read, logFailure)
+}
+
+function addPrompts(server: Server, { listPrompts, parts, logFailure }: GatewayRequest): void {
+  server.setRequestHandler('prompts/list', async ({ params }) => ({
+    prompts: (await readList(listPrompts, params, logFailure)) as Prompt[],
+  }))
+  server.setRequestHandler('prompts/get', () =>
+    withProtocolErrors(async () => toServed<GetPromptResult>(await readEnd(parts)), logFailure),
+  )
+}
+
+function addResources(server: Server, { listResources, parts, logFailure }: GatewayRequest): void {
+  server.setRequestHandler('resources/list', async ({ params }) => ({
+    resources: (await readList(listResources, params, logFailure)).resources as Resource[],
+  }))
+  server.setRequestHandler('resources/templates/list', async ({ params }) => ({
+    resourceTemplates: (await readList(listResources, params, logFailure)).templates as ResourceTemplateType[],
+  }))
+  server.setRequestHandler('resources/read', ({ params }) =>
+    withProtocolErrors(async () => {
+      if (parts instanceof Problem && parts.problem === 'not_found')
+        throw new ResourceNotFoundError(params.uri, parts.message)
+      return toServed<ReadResourceResult>(await readEnd(parts))
+    }, logFailure),
+  )
+}
+
+/** Returns a prompt or the contents of a resource. These have no result for a failure, so it is an error of the protocol. */
+function toServed<Result>(end: CallEnd) {
+  if (end.type === 'question') return toQuestion(end)
+  const { content, structuredContent, isError } = end.result
+  if (!isError) return structuredContent as Result
+  const [reason] = content
+  throw new ProtocolError(
+    ProtocolErrorCode.InternalError,
+    reason?.type === 'text' ? reason.text : getErrorKind('internal').title,
+  )
 }
 
 type Progress = Extract<CallPart, { type: 'progress' }>
 type CallEnd = { type: 'result'; result: CallToolResult } | Extract<CallPart, { type: 'question' }>
 
-/** Reads the end of a call, and passes on what comes before it. Invalid arguments have a result, too. */
+/** Reads the end of a call, and passes on what comes before it. */
 async function readEnd(
   parts: GatewayRequest['parts'],
-  notify: (progress: Progress) => Promise<void>,
+  notify?: (progress: Progress) => Promise<void>,
 ): Promise<CallEnd> {
-  if (parts instanceof Problem && parts.problem === 'invalid') return { type: 'result', result: toErrorResult(parts) }
   if (parts instanceof Error) throw parts
   for await (const part of parts ?? []) {
     if (part.type !== 'progress') return part as CallEnd
-    await notify(part)
+    await notify?.(part)
   }
   throw new Error('A call ended without a result.')
 }
@@ -112,6 +198,7 @@ async function withProtocolErrors<T>(work: () => Promise<T>, logFailure: Gateway
   try {
     return await work()
   } catch (error) {
+    if (error instanceof ProtocolError) throw error
     logFailure(error)
     if (!(error instanceof Problem))
       throw new ProtocolError(ProtocolErrorCode.InternalError, getErrorKind('internal').title)

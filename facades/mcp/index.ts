@@ -9,7 +9,7 @@ import { contextOf, type FacadeOptions, findProcedure, getBodyLimit } from '../h
 import { assertKnownAddress, type KnownAddresses } from './addresses.ts'
 import type { GatewayRequest } from './gateway-server.ts'
 import { createErrorHandler, type FindMetadata } from './mcp-errors.ts'
-import { isMessage, readToolCall } from './messages.ts'
+import { isMessage, readCall } from './messages.ts'
 
 interface McpOptions extends FacadeOptions, KnownAddresses {
   /** Name and version by which the gateway introduces itself. */
@@ -65,12 +65,15 @@ async function answer({ fetch }: Gateway, request: FastifyRequest<McpRequest>): 
   const ctx = contextOf(request)
   const { mcpGateway } = createCaller(ctx)
   const server = params.server === undefined ? {} : { server: params.server }
-  const call = readToolCall(body)
+  const startCall = readCall(body)
   const gatewayRequest: GatewayRequest = {
+    isOpening: body.method === 'initialize' || body.method === 'server/discover',
     listTools: () => mcpGateway.listTools(server),
+    listPrompts: () => mcpGateway.listPrompts(server),
+    listResources: () => mcpGateway.listResources(server),
     // A refusal for now has a status of HTTP, which only a call can have that starts before its response.
     logFailure: (error) => logServerFailure(toFailure(error), request.log),
-    parts: call && (await mcpGateway.callTool({ ...server, ...call }).catch(rethrowRefusal)),
+    parts: startCall && (await startCall(mcpGateway, server).catch(rethrowRefusal)),
   }
   return fetch(toWebRequest(request, ctx.signal()), { parsedBody: body, authInfo: toAuthInfo(gatewayRequest) })
 }

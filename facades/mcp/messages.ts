@@ -11,25 +11,60 @@ interface Message {
 export const isMessage = (body: unknown): body is Message =>
   typeof body === 'object' && body !== null && !Array.isArray(body)
 
-type ToolCall = Parameters<Api['mcpGateway']['callTool']>[0]
+type Gateway = Api['mcpGateway']
+type ToolCall = Parameters<Gateway['callTool']>[0]
+type Members = Record<string, unknown>
 
-/** Reads the call of a tool; undefined for another message, and for a call that the library will refuse. */
-export function readToolCall({ method, params }: Message): ToolCall | undefined {
-  if (method !== 'tools/call' || !isMessage(params)) return undefined
-  const { name, arguments: input = {}, _meta, inputResponses, requestState } = params as Record<string, unknown>
-  if (typeof name !== 'string' || !isMessage(input)) return undefined
-  return {
-    // An empty name is unknown, too.
-    name: name.length > MAX_NAME ? '' : name,
-    arguments: input as Record<string, unknown>,
-    canAsk: canAsk(_meta),
-    wantsProgress: isMessage(_meta) && 'progressToken' in _meta,
-    ...(typeof requestState === 'string' && { answer: readAnswer(requestState, inputResponses) }),
-  }
+export type CallParts = Awaited<ReturnType<Gateway['callTool']>>
+type StartCall = (gateway: Gateway, address: { server?: string }) => Promise<CallParts>
+
+/** Reads what a tool server will answer; undefined for another message, and for one that the library will refuse. */
+export function readCall({ method, params }: Message): StartCall | undefined {
+  if (!isMessage(params)) return undefined
+  const members = params as Members
+  if (method === 'tools/call') return readToolCall(members)
+  if (method === 'prompts/get') return readPromptCall(members)
+  return method === 'resources/read' ? readResourceCall(members) : undefined
 }
 
-/** Longer than the name of any tool. */
+function readToolCall({ name, arguments: input = {}, _meta, ...more }: Members): StartCall | undefined {
+  if (typeof name !== 'string' || !isMessage(input)) return undefined
+  const call = {
+    name: limitName(name, MAX_NAME),
+    arguments: input as Members,
+    wantsProgress: isMessage(_meta) && 'progressToken' in _meta,
+    ...readAsking(_meta, more),
+  }
+  return (gateway, address) => gateway.callTool({ ...address, ...call })
+}
+
+function readPromptCall({ name, arguments: input = {}, _meta, ...more }: Members): StartCall | undefined {
+  if (typeof name !== 'string' || !isMessage(input)) return undefined
+  // The procedure refuses arguments that are no texts.
+  const call = {
+    name: limitName(name, MAX_NAME),
+    arguments: input as Record<string, string>,
+    ...readAsking(_meta, more),
+  }
+  return (gateway, address) => gateway.getPrompt({ ...address, ...call })
+}
+
+function readResourceCall({ uri, _meta, ...more }: Members): StartCall | undefined {
+  if (typeof uri !== 'string') return undefined
+  const call = { uri: limitName(uri, MAX_ADDRESS), ...readAsking(_meta, more) }
+  return (gateway, address) => gateway.readResource({ ...address, ...call })
+}
+
+const readAsking = (meta: unknown, { inputResponses, requestState }: Members) => ({
+  canAsk: canAsk(meta),
+  ...(typeof requestState === 'string' && { answer: readAnswer(requestState, inputResponses) }),
+})
+
+/** Returns an empty name, which is unknown, too, for one that is longer than any. */
+const limitName = (name: string, max: number) => (name.length > max ? '' : name)
+
 const MAX_NAME = 200
+const MAX_ADDRESS = 6000
 
 /** Key of our question among those that a client must answer. */
 export const QUESTION = 'approval'

@@ -184,7 +184,7 @@ async function syncTools(em: EntityManager, declared: readonly FunctionTool[]): 
     em.remove(row)
     rows.delete(row.name)
   }
-  const serverTools = await em.find(AiTool, { toolType: 'mcp' })
+  const serverTools = await em.find(AiTool, { toolType: 'mcp', kind: 'tool' })
   return new Map([...rows, ...serverTools.map((row) => [row.name, row] as const)])
 }
 

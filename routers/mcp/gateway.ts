@@ -5,7 +5,16 @@ import { Problem } from '../core/problems.ts'
 import { about, router, userWith, withBodySize } from '../core/trpc.ts'
 import type { JsonSchema } from '../ports/ai/tools.ts'
 import { ownQuestions } from './my-questions.ts'
-import { isOfServer, startToolCall, toolCall } from './tool-call.ts'
+import { listOffers, type Offer, toOfferedPrompt, toOfferedResource, toOfferedTemplate } from './offers.ts'
+import {
+  isOfServer,
+  promptCall,
+  resourceCall,
+  startPromptCall,
+  startResourceCall,
+  startToolCall,
+  toolCall,
+} from './tool-call.ts'
 
 const offeredTool = z.object({
   name: z.string(),
@@ -16,6 +25,18 @@ const offeredTool = z.object({
   annotations: z.record(z.string(), z.boolean()).optional().describe('What the tool server claims of the tool.'),
 })
 type OfferedTool = z.output<typeof offeredTool>
+
+const described = { name: z.string(), title: z.string().optional(), description: z.string() }
+
+const offeredPrompt = z.object({
+  ...described,
+  arguments: z.array(z.object({ name: z.string(), description: z.string().optional(), required: z.boolean() })),
+})
+
+const offeredResources = z.object({
+  resources: z.array(z.object({ uri: z.string(), ...described, mimeType: z.string().optional() })),
+  templates: z.array(z.object({ uriTemplate: z.string(), ...described, mimeType: z.string().optional() })),
+})
 
 /** The tools of the service for programs that speak MCP. */
 export const mcpGatewayRouter = router({
@@ -33,8 +54,42 @@ export const mcpGatewayRouter = router({
     .input(toolCall)
     .mutation(({ ctx, input }) => startToolCall(ctx, input)),
 
+  listPrompts: userWith('mcp')
+    .meta(about('List the prompts that the caller may use, in the order of their names.', z.array(offeredPrompt)))
+    .input(toolCall.pick({ server: true }))
+    .query(async ({ ctx, input }) => selectOffers(await listOffers(ctx, 'prompt'), input.server).map(toOfferedPrompt)),
+
+  getPrompt: userWith('mcp')
+    .meta({
+      ...about('Get the messages of a prompt, as the end of a stream.'),
+      ...withBodySize('tool call'),
+      streams: true,
+    })
+    .input(promptCall)
+    .mutation(({ ctx, input }) => startPromptCall(ctx, input)),
+
+  listResources: userWith('mcp')
+    .meta(about('List the resources that the caller may read, and the templates of addresses.', offeredResources))
+    .input(toolCall.pick({ server: true }))
+    .query(async ({ ctx, input }) => {
+      const [resources, templates] = await Promise.all([listOffers(ctx, 'resource'), listOffers(ctx, 'template')])
+      return {
+        resources: selectOffers(resources, input.server).map(toOfferedResource),
+        templates: selectOffers(templates, input.server).map(toOfferedTemplate),
+      }
+    }),
+
+  readResource: userWith('mcp')
+    .meta({ ...about('Read a resource, as the end of a stream.'), ...withBodySize('tool call'), streams: true })
+    .input(resourceCall)
+    .mutation(({ ctx, input }) => startResourceCall(ctx, input)),
+
   ...ownQuestions,
 })
+
+/** Returns what the address of a single server offers; all without one. */
+const selectOffers = (offers: readonly Offer[], server: string | undefined) =>
+  offers.filter((offer) => server === undefined || isOfServer(offer, server))
 
 async function listTools(ctx: ChatContext, server: string | undefined): Promise<OfferedTool[]> {
   const tools = await listToolsForCaller(ctx)

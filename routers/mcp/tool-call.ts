@@ -2,12 +2,18 @@ import { z } from 'zod'
 import type { ChatContext } from '../ai/chat-context.ts'
 import { createCallSignal } from '../ai/model-call.ts'
 import { type CallableTool, findToolForCaller } from '../ai/tools/callable-tools.ts'
-import { callTool } from '../ai/tools/guarded-call.ts'
+import { callTool, recordInvalidCall } from '../ai/tools/guarded-call.ts'
 import { toServerSlug } from '../catalogue/tools/tool-names.ts'
 import { consumeRateLimit } from '../core/load/rate-limit.ts'
 import { Problem } from '../core/problems.ts'
+import { toResourceAddress } from '../ports/ai/resource-address.ts'
+import { describeInvalidInput } from '../ports/ai/tool-calls.ts'
 import type { ServedResult, ToolProgress } from '../ports/ai/tool-servers.ts'
 import { GatewayApprovals, type ProgramQuestion, toolAnswer } from './gateway-approvals.ts'
+import { findPrompt, findResource } from './offers.ts'
+
+/** Longest address of a resource, of which each character may be encoded. */
+const MAX_ADDRESS = 6000
 
 export const toolCall = z.strictObject({
   server: z.string().max(120).optional().describe('The id of a tool server, or its label as its tools are named.'),
@@ -39,17 +45,83 @@ export type CallPart = ({ type: 'progress' } & ToolProgress) | CallEnd
  * Starts the call of a tool. Throws if the caller has too many calls under way or in this minute, and if there is no such
  * tool for the caller.
  */
-export async function startToolCall(ctx: ChatContext, call: ToolCall): Promise<AsyncGenerator<CallPart, void>> {
+export const startToolCall = (ctx: ChatContext, { server, ...call }: ToolCall) =>
+  startCall(ctx, async () => ({ ...call, tool: await findToolForCaller(ctx, call.name) }), { server, kind: 'tool' })
+
+export const promptCall = toolCall
+  .omit({ wantsProgress: true })
+  .extend({ arguments: z.record(z.string(), z.string()).default({}) })
+
+/** Starts the request of a prompt. Throws as the call of a tool does, and if the arguments do not fit. */
+export const startPromptCall = (ctx: ChatContext, { server, ...call }: z.output<typeof promptCall>) =>
+  startCall(
+    ctx,
+    async () => {
+      const tool = await findPrompt(ctx, call.name)
+      if (tool && isOfAddress(tool, server)) assertArguments(ctx, tool, call.arguments)
+      return { ...call, tool }
+    },
+    { server, kind: 'prompt' },
+  )
+
+/** A prompt has no result for a failure, so arguments that do not fit refuse the request. */
+function assertArguments(ctx: ChatContext, prompt: CallableTool, input: unknown): void {
+  const { error } = prompt.input.safeParse(input)
+  if (!error) return
+  recordInvalidCall(ctx, prompt, { surface: 'mcp' })
+  throw new Problem('invalid', { detail: describeInvalidInput(error) })
+}
+
+export const resourceCall = toolCall
+  .pick({ server: true, canAsk: true, answer: true })
+  .extend({ uri: z.string().max(MAX_ADDRESS).describe('The address of the resource here.') })
+
+/** Starts the reading of a resource. Throws as the call of a tool does. */
+export const startResourceCall = (ctx: ChatContext, { server, uri, ...call }: z.output<typeof resourceCall>) =>
+  startCall(
+    ctx,
+    async () => {
+      const found = await findResource(ctx, uri)
+      if (!found) return { ...call, tool: undefined, arguments: {} }
+      const { offer, original } = found
+      const toHere = (address: string) =>
+        address === original ? uri : toResourceAddress(offer.target.server.server.id, address)
+      return { ...call, tool: offer, arguments: { uri: original }, take: takeContents(toHere) }
+    },
+    { server, kind: 'resource' },
+  )
+
+type FoundCall = Omit<StartedCall, 'tool'> & { tool: CallableTool | undefined }
+
+/** Starts what a tool server will answer, once there is a place for it. */
+async function startCall(
+  ctx: ChatContext,
+  find: () => Promise<FoundCall>,
+  { server, kind }: { server: string | undefined; kind: 'tool' | 'prompt' | 'resource' },
+): Promise<AsyncGenerator<CallPart, void>> {
   const { settings } = ctx.services
   await consumeRateLimit(ctx, [`mcp:user:${ctx.caller.person.id}`], settings.tools.gateway.callsPerMinute)
   using acquired = new DisposableStack()
   // It comes before the look-up, so that calls beyond it cost no statement, and others wait less for them.
   acquired.use(await acquireSlot(ctx))
-  const tool = await findToolForCaller(ctx, call.name)
-  if (!tool || (call.server !== undefined && !isOfServer(tool, call.server)))
-    throw new Problem('not_found', { detail: 'Unknown tool' })
-  return runToolCall(ctx, tool, call, acquired.move())
+  const { tool, ...call } = await find()
+  if (!tool || !isOfAddress(tool, server)) throw new Problem('not_found', { detail: `Unknown ${kind}` })
+  return runToolCall(ctx, { ...call, tool }, acquired.move())
 }
+
+/** True if the call came to the address of all servers, or of the tool's own. */
+const isOfAddress = (tool: CallableTool, server: string | undefined) => server === undefined || isOfServer(tool, server)
+
+/** Takes the contents of a resource with their addresses here. */
+const takeContents =
+  (toHere: (address: string) => string) =>
+  (result: ServedResult): CallResult => {
+    const { contents } = result.structuredContent as { contents: { uri: string }[] }
+    return {
+      content: [],
+      structuredContent: { contents: contents.map((each) => ({ ...each, uri: toHere(each.uri) })) },
+    }
+  }
 
 /** True if the address of a single server names the server of the tool. */
 export const isOfServer = ({ target }: CallableTool, name: string): boolean =>
@@ -75,10 +147,17 @@ async function acquireSlot({ caller, services, notes, signal }: ChatContext): Pr
   return slot
 }
 
+interface StartedCall
+  extends Pick<ToolCall, 'arguments' | 'canAsk'>,
+    Partial<Pick<ToolCall, 'answer' | 'wantsProgress'>> {
+  tool: CallableTool
+  /** Returns what the program gets of the result. */
+  take?: (result: ServedResult) => CallResult
+}
+
 async function* runToolCall(
   ctx: ChatContext,
-  tool: CallableTool,
-  { arguments: input, canAsk, answer, wantsProgress }: ToolCall,
+  { tool, arguments: input, canAsk, answer, wantsProgress, take = toCallResult }: StartedCall,
   slot: Disposable,
 ): AsyncGenerator<CallPart, void> {
   using _slot = slot
@@ -89,7 +168,7 @@ async function* runToolCall(
     signal: createCallSignal(ctx),
     asks,
     ...(wantsProgress && { onProgress: (progress) => reports.push(progress) }),
-    take: toCallResult,
+    take,
   }).finally(() => reports.end())
   for await (const progress of reports) yield { type: 'progress', ...progress }
   const outcome = await call

@@ -83,6 +83,9 @@ interface SentRequest {
 
 const SESSION_HEADER = 'mcp-session-id'
 
+/** The methods that a caller may end before their answer. */
+const calls: readonly string[] = ['tools/call', 'prompts/get', 'resources/read']
+
 /** The HTTP requests of one session, which are all aborted when it closes. */
 class SessionRequests {
   readonly #fetch: typeof globalThis.fetch
@@ -101,7 +104,7 @@ class SessionRequests {
     const signals = init.signal ? [init.signal, this.#closed.signal] : [this.#closed.signal]
     const signal = AbortSignal.any(signals)
     const request = readRequest(String(input), init)
-    if (request?.method === 'tools/call') this.#call = request
+    if (request && calls.includes(request.method)) this.#call = request
     const isServerStream = (init.method ?? 'GET') === 'GET' && !this.#isSse
     if (isServerStream) return this.#openServerStream(input, { ...init, signal })
     const send = () => this.#fetch(input, { ...init, signal })

@@ -1,18 +1,15 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { CallToolResult, ListToolsResult, MCPClient } from '@ai-sdk/mcp'
+import type { CallToolResult, MCPClient } from '@ai-sdk/mcp'
 import { LRUCache } from 'lru-cache'
 import { createTimeLimit } from '../../routers/core/timeout.ts'
-import { toObjectSchema } from '../../routers/ports/ai/json-schema.ts'
 import { isImpersonalHeader, type ServerConfig } from '../../routers/ports/ai/mcp-server-config.ts'
-import {
-  type ContentPart,
-  type ListedTool,
-  type ServedResult,
-  type ToolListing,
-  type ToolServer,
-  type ToolServerCall,
-  ToolServerError,
-  type ToolServers,
+import type {
+  ContentPart,
+  ServedResult,
+  ToolListing,
+  ToolServer,
+  ToolServerCall,
+  ToolServers,
 } from '../../routers/ports/ai/tool-servers.ts'
 import { SERVER_CONFIG, SERVER_KEY, type Vault } from '../../routers/ports/vault.ts'
 import { runOutboundCall } from '../net/fault-scope.ts'
@@ -20,9 +17,11 @@ import { createHttpClient, type HttpClient } from '../net/http-client.ts'
 import type { AccountTokens } from './account-tokens.ts'
 import { toKnownPart } from './content-part.ts'
 import { Discovery } from './discovery.ts'
-import { removeInvisible, removeInvisibleDeep, removeTagsDeep } from './hidden-text.ts'
+import { removeTags, removeTagsDeep } from './hidden-text.ts'
+import { isPageAddress } from './offer-listing.ts'
 import { ProgressReports } from './progress-reports.ts'
 import { StdioServers } from './stdio-servers.ts'
+import { readListing } from './tool-listing.ts'
 
 /** Default time limits, in milliseconds. */
 const CONNECT_MS = 5000
@@ -96,20 +95,18 @@ export class ConnectedToolServers implements ToolServers {
     return this.#withClient(
       { ...server, protocolVersion: null },
       { total: LISTING_MS, signal, person, isListing: true },
-      readListing,
+      (client, signal) => readListing(client, server.offers, signal),
     )
   }
 
   call(
     server: ToolServer,
-    { name, input, person, onProgress }: ToolServerCall,
+    { person, onProgress, ...call }: ToolServerCall,
     signal: AbortSignal,
   ): Promise<ServedResult> {
     const progress = onProgress && new ProgressReports(onProgress)
     const limits = { total: server.timeouts.read ?? this.#timeout, signal, person, progress }
-    return this.#withClient(server, limits, async (client, signal) =>
-      toServedResult(await client.callTool({ name, arguments: input, options: { signal } })),
-    )
+    return this.#withClient(server, limits, (client, signal) => sendCall(client, call, signal))
   }
 
   async close(): Promise<void> {
@@ -190,12 +187,6 @@ const rejectFetch = () => Promise.reject(new TypeError('a program is not fetched
 
 const neverAborted = new AbortController().signal
 
-async function readListing(client: MCPClient, signal: AbortSignal): Promise<ToolListing> {
-  const { serverInfo, protocolVersion } = client.initializeResult
-  const tools = await listTools(client, signal)
-  return { version: serverInfo.version.slice(0, 80) || null, protocolVersion: protocolVersion.slice(0, 40), ...tools }
-}
-
 /**
  * Returns the headers of the additional configuration, and the API key as a bearer token if all share it. Where people
  * have their own accounts, no shared credential stands in for a missing one, so only known other headers are sent.
@@ -216,6 +207,40 @@ function buildHeaders(vault: Vault, { account, apiKey, additionalConfig }: ToolS
   }
 }
 
+async function sendCall(
+  client: MCPClient,
+  { kind, name, input }: Omit<ToolServerCall, 'person' | 'onProgress'>,
+  signal: AbortSignal,
+): Promise<ServedResult> {
+  const options = { signal }
+  if (kind === 'tool') return toServedResult(await client.callTool({ name, arguments: input, options }))
+  if (kind === 'prompt') return toServedPrompt(await client.getPrompt({ name, arguments: input, options }))
+  return toServedResource(await client.readResource({ uri: String(input['uri']), options }))
+}
+
+function toServedPrompt({ description, messages }: Awaited<ReturnType<MCPClient['getPrompt']>>): ServedResult {
+  const structuredContent = {
+    ...(description !== undefined && { description: removeTags(description) }),
+    messages: messages.map(({ role, content }) => ({ role, content: toContentPart(content as ContentPart) })),
+  }
+  return { content: [], structuredContent, isError: false }
+}
+
+/** Leaves out pages for the programs of people, which only their own server could show safely. */
+function toServedResource({ contents }: Awaited<ReturnType<MCPClient['readResource']>>): ServedResult {
+  const passed = contents.filter(({ uri }) => !isPageAddress(uri))
+  return { content: [], structuredContent: { contents: passed.map(toResourceContents) }, isError: false }
+}
+
+const toResourceContents = ({ uri, mimeType, ...content }: { uri: string; mimeType?: string | undefined }) => {
+  const { text, blob } = content as { text?: string; blob?: string }
+  return removeTagsDeep({
+    uri,
+    ...(mimeType !== undefined && { mimeType }),
+    ...(text === undefined ? { blob } : { text }),
+  })
+}
+
 function toServedResult(result: CallToolResult): ServedResult {
   const { content, structuredContent, isError } = result as {
     content?: ContentPart[]
@@ -233,107 +258,4 @@ function toContentPart({ _meta, icons: _, ...part }: ContentPart): ContentPart {
   const { resource } = part as { resource?: Record<string, unknown> }
   const { _meta: _more, ...inner } = resource ?? {}
   return toKnownPart(removeTagsDeep(resource ? { ...part, resource: inner } : part) as ContentPart)
-}
-
-/** Limits for one server. */
-const MAX_TOOLS = 200
-const MAX_PAGES = 50
-/** Limits for one tool. */
-const MAX_BYTES = 32 * 1024
-const MAX_DEPTH = 16
-const MAX_NAME = 128
-const MAX_TITLE = 200
-/** Maximum number of refused tools that are listed. */
-const MAX_REFUSED = 20
-
-type Tool = ListToolsResult['tools'][number]
-type Tools = Pick<ToolListing, 'tools' | 'rejected'>
-
-/**
- * Reads all pages of the list, and leaves out tools whose description could do harm. Throws if the list has too many
- * pages.
- */
-async function listTools(client: MCPClient, signal: AbortSignal): Promise<Tools> {
-  const listed: Tool[] = []
-  let cursor: string | undefined
-  for (let page = 0; page < MAX_PAGES; page++) {
-    const params = cursor === undefined ? {} : { params: { cursor } }
-    const { tools, nextCursor } = await client.listTools({ ...params, options: { signal } })
-    listed.push(...tools)
-    if (listed.length > MAX_TOOLS) throw new ToolServerError(`it offers more than ${MAX_TOOLS} tools`)
-    if (nextCursor === undefined) return validateTools(listed)
-    cursor = nextCursor
-  }
-  throw new ToolServerError(`its list of tools has more than ${MAX_PAGES} pages`)
-}
-
-function validateTools(listed: readonly Tool[]): Tools {
-  const listing: Tools = { tools: [], rejected: [] }
-  const names = new Set<string>()
-  for (const tool of listed) {
-    const name = removeInvisible(tool.name).slice(0, MAX_NAME)
-    const reason = names.has(tool.name) ? 'there are two of this name' : findObjection(tool)
-    names.add(tool.name)
-    if (reason === undefined) listing.tools.push(toListedTool(tool))
-    else if (listing.rejected.length < MAX_REFUSED) listing.rejected.push({ name, reason })
-  }
-  return listing
-}
-
-function findObjection(tool: Tool): string | undefined {
-  const { name, description = '', inputSchema } = tool
-  if (name.length > MAX_NAME || name !== removeInvisible(name))
-    return 'its name is too long, or has invisible characters'
-  // Check the depth first: a value that is too deep cannot be written as JSON.
-  if (measureDepth(inputSchema) > MAX_DEPTH) return `its schema is more than ${MAX_DEPTH} levels deep`
-  if (Buffer.byteLength(JSON.stringify([description, inputSchema])) > MAX_BYTES)
-    return `its description and schema are more than ${MAX_BYTES} bytes`
-  try {
-    toObjectSchema(inputSchema)
-    return undefined
-  } catch {
-    return 'its schema cannot be checked'
-  }
-}
-
-/** Member with the capability that a tool claims to have. An administrator judges its meaning. */
-const CAPABILITY_MEMBER = 'svcCapability'
-
-function toListedTool({ name, description = '', inputSchema, outputSchema, _meta, ...more }: Tool): ListedTool {
-  const { title, annotations } = more as { title?: unknown; annotations?: { title?: unknown } | null }
-  const shownTitle = title ?? annotations?.title
-  const capability = (more as Record<string, unknown>)[CAPABILITY_MEMBER] ?? _meta?.[CAPABILITY_MEMBER]
-  return {
-    name,
-    description: removeInvisible(description),
-    inputSchema: removeInvisibleDeep(inputSchema) as Record<string, unknown>,
-    capability: typeof capability === 'string' && isCapabilityKey(capability) ? capability : null,
-    title: typeof shownTitle === 'string' ? removeInvisible(shownTitle).slice(0, MAX_TITLE) || null : null,
-    outputSchema: isSmallObject(outputSchema) ? (removeInvisibleDeep(outputSchema) as Record<string, unknown>) : null,
-    annotations: toHints(annotations),
-  }
-}
-
-/** A schema of results only tells callers what to expect, so one that is too large is left out. */
-const isSmallObject = (schema: unknown) =>
-  typeof schema === 'object' &&
-  schema !== null &&
-  measureDepth(schema) <= MAX_DEPTH &&
-  Buffer.byteLength(JSON.stringify(schema)) <= MAX_BYTES
-
-const hints = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const
-
-/** Returns the hints that the protocol knows; null if there are none. */
-function toHints(annotations: object | null | undefined): Record<string, boolean> | null {
-  const given = { ...annotations } as Record<string, unknown>
-  const known = hints.flatMap((name) => (typeof given[name] === 'boolean' ? [[name, given[name]] as const] : []))
-  return known.length > 0 ? Object.fromEntries(known) : null
-}
-
-/** Returns true if references to tools can contain the name. */
-const isCapabilityKey = (capability: string) => /^[\w-]{1,80}$/.test(capability)
-
-function measureDepth(value: unknown, limit = MAX_DEPTH + 1): number {
-  if (typeof value !== 'object' || value === null || limit === 0) return 0
-  return 1 + Math.max(0, ...Object.values(value).map((member) => measureDepth(member, limit - 1)))
 }

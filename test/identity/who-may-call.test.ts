@@ -79,7 +79,11 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
     by: 'ai',
     to: 'ai.ask ai.stream ai.approve ai.complete ai.completeStream ai.countTokens ai.embed ai.models',
   },
-  { open: 'a user', by: 'mcp', to: 'mcpGateway.listTools mcpGateway.callTool' },
+  {
+    open: 'a user',
+    by: 'mcp',
+    to: 'mcpGateway.listTools mcpGateway.callTool mcpGateway.listPrompts mcpGateway.getPrompt mcpGateway.listResources mcpGateway.readResource',
+  },
   { open: 'a user in a browser', to: 'mcpGateway.questions mcpGateway.answer' },
   { open: 'a user in a browser', to: 'ai.approvals ai.revokeApproval' },
   { open: 'a user in a browser', to: 'extApps.establishConnection extApps.links extApps.endLinks' },
@@ -212,7 +216,7 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
   {
     open: 'an administrator',
     by: 'admin',
-    to: 'files.verify usage.close password.set tokens.revokeFor limits.set limits.remove limits.topUp mcp.sync mcp.check mcp.approve mcp.tryTool',
+    to: 'files.verify usage.close password.set tokens.revokeFor limits.set limits.remove limits.topUp mcp.sync mcp.check mcp.approve mcp.setAccess mcp.tryTool',
   },
   { open: 'an administrator', by: 'admin', to: 'models.check models.import models.setGroups' },
   {

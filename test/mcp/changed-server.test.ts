@@ -35,6 +35,7 @@ test('a call that runs while its server is changed gets its result', async () =>
     transport: 'http',
     requireApproval: 'never',
     groups: [],
+    offers: [],
     gateway: true,
     account: 'shared',
     protocolVersion: null,
@@ -45,7 +46,11 @@ test('a call that runs while its server is changed gets its result', async () =>
   }
   const call = async (name: string, more: Partial<ToolServer> = {}) =>
     toModelResult(
-      await toolServers.call({ ...row, ...more }, { name, input: {}, person: 1 }, new AbortController().signal),
+      await toolServers.call(
+        { ...row, ...more },
+        { kind: 'tool', name, input: {}, person: 1 },
+        new AbortController().signal,
+      ),
     )
   const running = call('slow')
   await expect.poll(() => server.seen.filter(({ method }) => method === 'tools/call')).toHaveLength(1)

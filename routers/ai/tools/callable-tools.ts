@@ -54,7 +54,8 @@ export async function findToolForCaller(ctx: ChatContext, name: string): Promise
   return toToolOfPrograms(ctx, row.tool)
 }
 
-function toToolOfPrograms(ctx: ChatContext, tool: ToolRow): CallableTool | undefined {
+/** Returns undefined for a tool, prompt or resource that is closed to programs of the caller. */
+export function toToolOfPrograms(ctx: ChatContext, tool: ToolRow): CallableTool | undefined {
   const { caller } = ctx
   const isOpen = isToolForProgram(tool, caller.token?.grant) && isToolForGroups(tool, listUsableGroups(caller))
   return isOpen ? toCallableTool(ctx, tool) : undefined

@@ -133,8 +133,8 @@ function runTool(
   { signal, onProgress }: Pick<GuardedCallOptions<unknown>, 'signal' | 'onProgress'>,
 ): Promise<ServedResult> {
   if ('function' in target) return runFunction(ctx, target.function, input, signal)
-  const { name, server } = target.server
-  const call = { name, input: input as Record<string, unknown>, person: ctx.caller.person.id, onProgress }
+  const { kind, name, server } = target.server
+  const call = { kind, name, input: input as Record<string, unknown>, person: ctx.caller.person.id, onProgress }
   return ctx.services.ai.toolServers.call(server, call, signal)
 }
 

@@ -11,6 +11,7 @@ import { about, adminSession, router, sensitiveAdmin } from '../../core/trpc.ts'
 import { toModelResult } from '../../ports/ai/model-result.ts'
 import { type ClientKind, ToolAccountError } from '../../ports/ai/tool-accounts.ts'
 import { ToolServerError } from '../../ports/ai/tool-servers.ts'
+import { groupList } from '../schemas.ts'
 import { checkServers, syncToolServers } from './tool-discovery.ts'
 
 const toolVersion = z.strictObject({ name: z.string().max(120), hash: z.string().max(64) })
@@ -47,6 +48,19 @@ export const mcpRouter = router({
     .meta(about('Approve the current definition of a tool, which must be the one that was reviewed.'))
     .input(toolVersion)
     .mutation(({ ctx, input }) => approveTool(ctx, input)),
+
+  setAccess: sensitiveAdmin
+    .meta(about('Set who may use a prompt or a resource, or switch it off until it is switched on again.'))
+    .input(
+      z.strictObject({
+        name: z.string().max(120),
+        groups: groupList
+          .optional()
+          .describe('The groups whose people may use it, if its server allows it, too. If empty, everybody may.'),
+        active: z.boolean().optional().describe('False switches it off. True does not approve it.'),
+      }),
+    )
+    .mutation(({ ctx, input }) => setAccess(ctx, input)),
 
   tryTool: sensitiveAdmin
     .meta({ ...about('Call a tool as a model would, with the given input.'), waitsOutside: true })
@@ -94,7 +108,26 @@ const approveTool = (ctx: Context, { name, hash }: z.output<typeof toolVersion>)
     if (definition.hash !== hash) throw new Problem('precondition_failed')
     const tool = await em.findOneOrFail(AiTool, { name }, { refresh: true })
     em.assign(tool, { active: true, approved: tool.mcpConfig ?? null })
-    changes.add(['all'], 'updated', 'ai-tools', tool.id)
+    if (tool.kind === 'tool') changes.add(['all'], 'updated', 'ai-tools', tool.id)
+    return { name }
+  })
+
+interface AccessChange {
+  name: string
+  groups?: string[] | undefined
+  active?: boolean | undefined
+}
+
+/** The access of tools is an attribute of `ai-tools`. */
+const setAccess = (ctx: Context, { name, ...change }: AccessChange) =>
+  withChangeLog(ctx, async (em) => {
+    await runStatement(em, lockTool, [name])
+    const offer = await em.findOne(AiTool, { name, kind: { $ne: 'tool' } }, { refresh: true })
+    if (!offer) throw new Problem('not_found')
+    const before = { groups: offer.groups, active: offer.active }
+    const { groups = before.groups, active = before.active } = change
+    em.assign(offer, { groups, active })
+    ctx.auditedCall?.setSubject(`ai-tools:${offer.id}`).recordChange({ name, before, after: { groups, active } })
     return { name }
   })
 
@@ -117,11 +150,15 @@ async function tryTool(ctx: Context, { name, hash, input }: TrialInput): Promise
   const tool = (await ctx.services.sql(listServerTools)).find((each) => each.name === name)
   const servers = await ctx.services.sql(listToolServers)
   const { server } = servers.find(({ server }) => server.label === tool?.server) ?? {}
-  if (!tool || !server) throw new Problem('not_found')
+  if (tool?.kind !== 'tool' || !server) throw new Problem('not_found')
   if (tool.hash !== hash) throw new Problem('precondition_failed')
   const person = ctx.caller.type === 'user' ? ctx.caller.person.id : 0
   try {
-    const result = await ctx.services.ai.toolServers.call(server, { name: tool.mcpName, input, person }, ctx.signal())
+    const result = await ctx.services.ai.toolServers.call(
+      server,
+      { kind: tool.kind, name: tool.mcpName, input, person },
+      ctx.signal(),
+    )
     return toTrial(toModelResult(result), result.isError)
   } catch (error) {
     if (!(error instanceof ToolServerError)) throw error

@@ -6,6 +6,7 @@ import {
   mcpTransports,
   serverAccounts,
   serverApprovals,
+  serverOffers,
   visibleServers,
 } from '../../../entities/catalogue/mcp-server.ts'
 import { availabilities } from '../../../entities/sql/columns.ts'
@@ -19,9 +20,10 @@ import { secureAddress } from '../../ports/web-address.ts'
 import { attribute, cataloguePage, defineResource, many, sortedTimestamps } from '../../resource/declare.ts'
 import { defineReads } from '../../verbs/read.ts'
 import { defineWrites, type WrittenRow } from '../../verbs/write.ts'
-import { groupList, text } from '../schemas.ts'
+import { groupList, text, toSubset } from '../schemas.ts'
 import { createSecretCheck, secret, secretText } from '../secrets.ts'
 import { endConnectionsOfServers, endUnfitConnections } from './end-connections.ts'
+import { keepNames } from './tool-names.ts'
 
 // Unique columns are indexed, and index entries have a maximum size.
 const url = text(2048)
@@ -93,6 +95,12 @@ export const mcpServers = defineResource({
       z.boolean().describe("True if people's own programs may call the tools of the server, and not only models."),
       { write: true, sensitive: true, default: true, only: 'admin' },
     ),
+    offers: attribute(
+      toSubset(serverOffers).describe(
+        "What people's own programs get of the server beside its tools, once it was approved one by one. Nothing of it is a tool, and models do not see it.",
+      ),
+      { write: true, sensitive: true, default: [], only: 'admin' },
+    ),
     transport: attribute(z.enum(mcpTransports).describe('The transport of the protocol.'), {
       write: true,
       default: 'http',
@@ -143,8 +151,14 @@ export const toLabelHolder = (
 
 /** Records changes of a server's tools, which stay without it: their status changes, or who sees them. */
 async function recordToolChanges({ em, changes, row }: Omit<WrittenRow, 'input'>): Promise<void> {
-  const tools = await em.find(AiTool, { server: row.id }, { fields: ['id'], orderBy: { id: 'asc' } })
+  const tools = await em.find(AiTool, { server: row.id, kind: 'tool' }, { fields: ['id'], orderBy: { id: 'asc' } })
   for (const { id } of tools) changes.add(['all'], 'updated', 'ai-tools', id)
+}
+
+async function deleteOffers({ em, row }: Omit<WrittenRow, 'input'>): Promise<void> {
+  const offers = await em.find(AiTool, { server: row.id, kind: { $ne: 'tool' } }, { fields: ['id'] })
+  await keepNames(em, offers)
+  for (const offer of offers) em.remove(offer)
 }
 
 /** People connect their accounts only where calls go over HTTP, and no key that all share stands in for them. */
@@ -175,6 +189,8 @@ export const mcpServersRouter = router({
     async beforeDelete(doomed, ctx) {
       await endConnectionsOfServers(doomed.em, ctx.services.process.jobQueue, [doomed.row.id])
       await recordToolChanges(doomed)
+      // Nothing of this can come back, unlike a tool, whose name may stand with a model.
+      await deleteOffers(doomed)
       await ctx.services.process.hooks.emitSerial('name-freed', toLabelHolder(doomed.em, doomed.row))
     },
   }),

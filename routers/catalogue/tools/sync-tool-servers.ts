@@ -121,6 +121,7 @@ const toFileValues = (config: ServerConfig) => ({
   // Servers from before programs could call tools stay closed to them, unless the file says otherwise.
   ...(config.gateway !== undefined && { gateway: config.gateway }),
   pricePerCall: config.pricePerCall,
+  offers: config.offers,
   timeouts: toJson(config.timeouts) as Record<string, number>,
   url: config.url,
   transport: config.transport,

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Loaded, ref } from '@mikro-orm/core'
 import { AiModel } from '../../../entities/catalogue/ai-model.ts'
 import { lockToolsOfServer } from '../../../entities/catalogue/ai-tool.sql.ts'
-import { AiTool, type ToolDefinition } from '../../../entities/catalogue/ai-tool.ts'
+import { AiTool, type ToolDefinition, type ToolKind } from '../../../entities/catalogue/ai-tool.ts'
 import { type CallableServerRow, listToolServers } from '../../../entities/catalogue/mcp-server.sql.ts'
 import { McpServer } from '../../../entities/catalogue/mcp-server.ts'
 import { acquireLock, locks } from '../../../entities/sql/locks.ts'
@@ -127,27 +127,27 @@ function writeStatus(
 ): void {
   const names = ['status', 'version', 'protocolVersion'] as const
   if (names.some((name) => row[name] !== observed[name])) changes.add(['all'], 'updated', 'mcp-servers', row.id)
-  const tools = row.status === observed.status ? [] : row.tools.getItems()
+  const tools = row.status === observed.status ? [] : row.tools.getItems().filter(({ kind }) => kind === 'tool')
   for (const { id } of tools) changes.add(['all'], 'updated', 'ai-tools', id)
   em.assign(row, observed as Partial<McpServer>)
 }
 
 async function writeTools({ em, changes }: ChangeTransaction, server: McpServer, offered: readonly ListedTool[]) {
-  const toolsByName = new Map(server.tools.getItems().map((tool) => [tool.mcpName, tool]))
+  const toolsByName = new Map(server.tools.getItems().map((tool) => [`${tool.kind} ${tool.mcpName}`, tool]))
   const names = await ToolNames.read(em)
   const { serverLabel: label, url } = server
   const added: string[] = []
   const changed: string[] = []
-  for (const { name: mcpName, ...definition } of offered) {
-    const tool = toolsByName.get(mcpName)
-    toolsByName.delete(mcpName)
+  for (const { kind, name: mcpName, label: text = mcpName, ...definition } of offered) {
+    const tool = toolsByName.get(`${kind} ${mcpName}`)
+    toolsByName.delete(`${kind} ${mcpName}`)
     if (!tool) {
-      const name = names.take({ label, url, mcpName })
-      await addTool({ em, changes }, { server, name, mcpName, definition })
+      const name = names.take({ label, url, kind, mcpName, text })
+      await addTool({ em, changes }, { server, name, kind, mcpName, definition })
       added.push(name)
     } else if (updateDefinition(tool, definition)) {
       changed.push(tool.name)
-      changes.add(['all'], 'updated', 'ai-tools', tool.id)
+      recordChange(changes, 'updated', tool)
     }
   }
   const removedTools = [...toolsByName.values()]
@@ -164,24 +164,35 @@ async function removeTools({ em, changes }: ChangeTransaction, tools: readonly A
   await keepNames(em, tools)
   for (const tool of tools) {
     em.remove(tool)
-    changes.add(['all'], 'deleted', 'ai-tools', tool.id)
+    recordChange(changes, 'deleted', tool)
   }
+}
+
+/** Records a change of a tool; nobody follows prompts and resources. */
+function recordChange(
+  changes: ChangeTransaction['changes'],
+  verb: 'created' | 'updated' | 'deleted',
+  { kind, id }: AiTool,
+): void {
+  if (kind === 'tool') changes.add(['all'], verb, 'ai-tools', id)
 }
 
 interface NewTool {
   server: McpServer
   name: string
+  kind: ToolKind
   mcpName: string
   definition: ToolDefinition
 }
 
 async function addTool(
   { em, changes }: ChangeTransaction,
-  { server, name, mcpName, definition }: NewTool,
+  { server, name, kind, mcpName, definition }: NewTool,
 ): Promise<void> {
   const { description, capability } = definition
   const tool = em.create(AiTool, {
     name,
+    kind,
     mcpName,
     description,
     capability,
@@ -191,7 +202,7 @@ async function addTool(
     server: ref(server),
   })
   await em.flush()
-  changes.add(['all'], 'created', 'ai-tools', tool.id)
+  recordChange(changes, 'created', tool)
 }
 
 /**

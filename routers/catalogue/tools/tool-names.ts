@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { EntityManager } from '@mikro-orm/postgresql'
-import type { AiTool } from '../../../entities/catalogue/ai-tool.ts'
+import type { AiTool, ToolKind } from '../../../entities/catalogue/ai-tool.ts'
 import {
   deleteOldToolNames,
   keepToolNames,
@@ -19,8 +19,11 @@ const MAX_LABEL = 24
 interface NamedTool {
   label: string
   url: string
-  /** The server's own name for it. */
+  kind: ToolKind
+  /** The server's own name for it, which is the address of a resource. */
   mcpName: string
+  /** The text from which its name is made. */
+  text: string
 }
 
 /** The names that tools have, or had until lately. */
@@ -36,10 +39,12 @@ export class ToolNames {
   }
 
   /** Takes a name for a new tool: the one that it had, if it was there before, otherwise one that no other has had lately. */
-  take({ label, url, mcpName }: NamedTool): string {
-    const former = [...this.#taken.values()].find((row) => row.url === url && row.mcpName === mcpName)
-    const name = former?.name ?? chooseToolName({ label, tool: mcpName }, this.#taken)
-    this.#taken.set(name, { name, url: null, mcpName: null })
+  take({ label, url, kind, mcpName, text }: NamedTool): string {
+    const former = [...this.#taken.values()].find(
+      (row) => row.url === url && row.kind === kind && row.mcpName === mcpName,
+    )
+    const name = former?.name ?? chooseToolName({ label, tool: text }, this.#taken)
+    this.#taken.set(name, { name, url: null, mcpName: null, kind: null })
     return name
   }
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { mcpTransports, serverAccounts, serverApprovals } from '../../../entities/catalogue/mcp-server.ts'
+import { mcpTransports, serverAccounts, serverApprovals, serverOffers } from '../../../entities/catalogue/mcp-server.ts'
 import { timeLimit } from '../duration.ts'
+import { removeDuplicates } from '../remove-duplicates.ts'
 import { secureAddress } from '../web-address.ts'
 import { allowedGroups } from './allowed-groups.ts'
 import { toolPrice } from './tool-price.ts'
@@ -52,6 +53,8 @@ const anyServer = z.strictObject({
   gateway: z.boolean().optional(),
   /** What each call costs; nothing if absent. */
   pricePerCall: toolPrice.nullable().default(null),
+  /** What these programs get beside its tools. */
+  offers: z.array(z.enum(serverOffers)).max(10).overwrite(removeDuplicates).default([]),
   transport: z.enum(mcpTransports).default('http'),
   url: secureAddress.optional(),
   apiKey: z.string().min(1).optional(),

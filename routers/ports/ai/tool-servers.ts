@@ -1,15 +1,18 @@
-import type { ToolDefinition } from '../../../entities/catalogue/ai-tool.ts'
+import type { ToolDefinition, ToolKind } from '../../../entities/catalogue/ai-tool.ts'
 import type { CallableServerRow } from '../../../entities/catalogue/mcp-server.sql.ts'
 import type { DeepReadonly } from '../../../entities/sql/read-only.ts'
 
 export type ToolServer = DeepReadonly<CallableServerRow>
 
 export interface ListedTool extends ToolDefinition {
-  /** The server's own name for it. */
+  kind: ToolKind
+  /** The server's own name for it, or the address of a resource or template, which names it alone in its kind. */
   name: string
+  /** The text from which our name is made, if that is another. */
+  label?: string
 }
 
-/** The tools that a server lists. */
+/** The tools that a server lists, and what is taken of it beside them. */
 export interface ToolListing {
   version: string | null
   protocolVersion: string
@@ -19,8 +22,10 @@ export interface ToolListing {
 }
 
 export interface ToolServerCall {
+  kind: ToolKind
   /** The server's own name for it. */
   name: string
+  /** The arguments; of a resource, its address at the server as `uri`. */
   input: Record<string, unknown>
   /** The person for whom it is called; servers do not get it. */
   person: number
@@ -45,6 +50,7 @@ export interface ContentPart {
 /** The result of a call as the server gave it, but without icons, `_meta` and hidden characters. */
 export interface ServedResult {
   content: readonly ContentPart[]
+  /** For a prompt, its `description` and `messages`; for a resource, its `contents`. */
   structuredContent?: unknown
   isError: boolean
 }

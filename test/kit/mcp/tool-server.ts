@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 export interface Rpc {
   id?: number
   method: string
-  params?: { name?: string; cursor?: string; requestId?: number; arguments?: unknown }
+  params?: { name?: string; uri?: string; cursor?: string; requestId?: number; arguments?: unknown }
 }
 
 export interface ToolServerRequest {
@@ -31,6 +31,10 @@ export const buildTool = (name: string, more: object = {}) => ({
 export async function startToolServer(tools: object[] = [buildTool('echo')]) {
   const server = {
     tools,
+    /** What it offers beside its tools. */
+    prompts: [] as object[],
+    resources: [] as object[],
+    templates: [] as object[],
     behave: undefined as ((call: ToolServerRequest) => boolean | Promise<boolean>) | undefined,
     seen: [] as Rpc[],
   }
@@ -38,7 +42,7 @@ export async function startToolServer(tools: object[] = [buildTool('echo')]) {
     const rpc = await readRpc(request)
     server.seen.push(rpc)
     const call = { rpc, request, response, reply: createReply(rpc, response) }
-    if (!(await server.behave?.(call))) answerCorrectly(call, server.tools)
+    if (!(await server.behave?.(call))) answerCorrectly(call, server)
   })
   http.listen(0, '127.0.0.1')
   await once(http, 'listening')
@@ -63,15 +67,39 @@ const createReply = (rpc: Rpc, response: ServerResponse) => (result: object) => 
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 }
 
-function answerCorrectly({ rpc, response, reply }: ToolServerRequest, tools: object[]): void {
-  if (rpc.method === 'server/discover') reply(discovered)
-  else if (rpc.method === 'tools/list') reply({ tools, ttlMs: 0, cacheScope: 'private' })
-  else if (rpc.method === 'tools/call') reply({ content: [{ type: 'text', text: 'done' }] })
+interface Offered {
+  tools: object[]
+  prompts: object[]
+  resources: object[]
+  templates: object[]
+}
+
+const fresh = { ttlMs: 0, cacheScope: 'private' }
+
+const answers: Record<string, (offered: Offered, params: Rpc['params']) => object> = {
+  'server/discover': () => discovered,
+  'tools/list': ({ tools }) => ({ tools, ...fresh }),
+  'prompts/list': ({ prompts }) => ({ prompts, ...fresh }),
+  'resources/list': ({ resources }) => ({ resources, ...fresh }),
+  'resources/templates/list': ({ templates }) => ({ resourceTemplates: templates, ...fresh }),
+  'tools/call': () => ({ content: [{ type: 'text', text: 'done' }] }),
+  'prompts/get': (_, { name, arguments: input } = {}) => ({
+    messages: [{ role: 'user', content: { type: 'text', text: `${name} of ${JSON.stringify(input)}` } }],
+  }),
+  'resources/read': (_, { uri } = {}) => ({
+    contents: [{ uri, mimeType: 'text/plain', text: `what is at ${uri}` }],
+    ...fresh,
+  }),
+}
+
+function answerCorrectly({ rpc, response, reply }: ToolServerRequest, offered: Offered): void {
+  const answer = answers[rpc.method]
+  if (answer) reply(answer(offered, rpc.params))
   else response.writeHead(202).end()
 }
 
 const discovered = {
   supportedVersions: ['2026-07-28'],
-  capabilities: { tools: {} },
+  capabilities: { tools: {}, prompts: {}, resources: {} },
   _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'hostile', version: '6.6.6' } },
 }

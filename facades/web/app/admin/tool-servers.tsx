@@ -95,7 +95,7 @@ function ServerActions() {
   )
 }
 
-const serverAccess = defineForm('mcpServers.update', ['groups', 'gateway'])
+const serverAccess = defineForm('mcpServers.update', ['groups', 'gateway', 'offers'])
 
 /** Edits who may call the tools of a server. */
 const EditServerAccess = ({ server }: { server: Server }) => (

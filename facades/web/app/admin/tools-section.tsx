@@ -34,8 +34,18 @@ const stateLabels = {
 } as const
 const stateKinds = { approved: 'ok', changed: 'warn', new: 'warn', off: 'idle' } as const
 
-const ToolName = ({ name, about }: { name: string; about: string }) => (
-  <CellText note={about.slice(0, 200)}>
+const offerLabels = {
+  prompt: 'app.admin.offerPrompt',
+  resource: 'app.admin.offerResource',
+  template: 'app.admin.offerTemplate',
+} as const
+
+const ToolName = ({ tool: { name, kind, mcpName, definition } }: { tool: Tool }) => (
+  <CellText
+    note={[...(kind === 'tool' ? [] : [`${t(offerLabels[kind])} ${mcpName}`]), definition.description]
+      .join(' · ')
+      .slice(0, 200)}
+  >
     <strong>{name}</strong>
   </CellText>
 )
@@ -43,8 +53,14 @@ const ToolName = ({ name, about }: { name: string; about: string }) => (
 const ToolActions = ({ tool }: { tool: Tool }) => (
   <Toolbar>
     <Approve tool={tool} />
-    <TryTool tool={tool} />
-    <EditToolAccess tool={tool} />
+    {tool.kind === 'tool' ? (
+      <>
+        <TryTool tool={tool} />
+        <EditToolAccess tool={tool} />
+      </>
+    ) : (
+      <EditOfferAccess tool={tool} />
+    )}
   </Toolbar>
 )
 
@@ -59,6 +75,20 @@ const EditToolAccess = ({ tool }: { tool: Tool }) => (
     record={tool}
     form={toolAccess}
     save={(change) => api.aiTools.update.mutate({ id: String(tool.id), ...change })}
+  />
+)
+
+const offerAccess = defineForm('mcp.setAccess', ['groups', 'active'])
+
+/** Edits who may use a prompt or a resource, and switches it off and on. */
+const EditOfferAccess = ({ tool }: { tool: Tool }) => (
+  <FormButton
+    label={t('app.admin.whoMay')}
+    title={t('app.admin.whoMayOf', { name: tool.name })}
+    text={t('app.admin.offerAccessText')}
+    record={tool}
+    form={offerAccess}
+    save={(change) => api.mcp.setAccess.mutate({ name: tool.name, ...change })}
   />
 )
 
@@ -174,11 +204,12 @@ function Definition({ title, definition, other }: DefinitionProps) {
 
 function toLines(definition: Tool['approved']): string[] {
   if (!definition) return []
-  const { title, description, capability, annotations, inputSchema, outputSchema } = definition
+  const { title, description, capability, mimeType, annotations, inputSchema, outputSchema } = definition
   return [
     ...(title ? [title] : []),
     ...description.split('\n'),
     ...(capability ? [capability] : []),
+    ...(mimeType ? [mimeType] : []),
     ...[annotations, inputSchema, outputSchema].flatMap((each) =>
       each ? JSON.stringify(each, null, 2).split('\n') : [],
     ),
@@ -210,7 +241,7 @@ export const ToolsSection = defineSection({
   columns: [
     column('name', {
       label: t('app.admin.tool'),
-      cell: ({ name, definition }) => <ToolName name={name} about={definition.description} />,
+      cell: (tool) => <ToolName tool={tool} />,
       isSortable: true,
     }),
     column('server', { label: t('app.admin.server'), isSortable: true }),

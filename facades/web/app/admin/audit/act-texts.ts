@@ -26,6 +26,7 @@ const sentences: Readonly<Record<string, string>> = {
   'limits.set': 'app.audit.setLimit',
   'limits.topUp': 'app.audit.topUpLimit',
   'mcp.approve': 'app.audit.approveTool',
+  'mcp.setAccess': 'app.audit.setToolAccess',
   'mcp.sync': 'app.audit.syncTools',
   'mcp.tryTool': 'app.audit.tryTool',
   'models.check': 'app.audit.checkModels',
