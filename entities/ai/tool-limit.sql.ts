@@ -35,7 +35,7 @@ export const countToolCalls = statement<CountedCalls>(
             not exists (select from judged where misfits > 0 and not observes) as granted
    ), counted as (
      update usage_counters c set used = c.used + j.amount, refused = c.refused + j.misfits
-       from judged j where c.id = j.id and (select granted and not stale from verdict)
+       from judged j where c.id = j.id and c.id = any($3::bigint[]) and (select granted and not stale from verdict)
      returning c.id, c.limit_id, c.subject_id, c.ends_at, c.topped_up, c.used, j.used as used_before
    ), ${reachedLimits}
    select granted as "isGranted", stale as "isStale", ${requestedLimits} as limits, (select limits from reached) as reached
@@ -47,8 +47,8 @@ export const showToolLimits = statement<{ limits: RequestedLimit[] }>(
   'show-tool-limits',
   `with judged as (
      select c.id, c.limit_id, c.starts_at, c.ends_at, c.topped_up, c.used, c.held, p.amount
-       from unnest($1::bigint[], $2::bigint[]) as p(id, amount) join usage_counters c on c.id = p.id
-      where c.ends_at > now()
+       from usage_counters c join unnest($1::bigint[], $2::bigint[]) as p(id, amount) on p.id = c.id
+      where c.id = any($1::bigint[]) and c.ends_at > now()
    )
    select ${requestedLimits} as limits`,
 )

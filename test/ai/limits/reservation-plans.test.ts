@@ -1,6 +1,7 @@
 // @module-tag debian
 
 import { describe, expect, test } from 'vitest'
+import { countToolCalls, showToolLimits } from '../../../entities/ai/tool-limit.sql.ts'
 import { commitUsage } from '../../../entities/ai/usage-commit.sql.ts'
 import { renewLeases } from '../../../entities/ai/usage-lease.sql.ts'
 import { releaseReservations } from '../../../entities/ai/usage-reservation.sql.ts'
@@ -115,3 +116,22 @@ describe.each(Object.entries(states))(
     })
   },
 )
+
+test.each([
+  ['counting', countToolCalls, ['0', `'{0,0,0,0,0}'`]],
+  ['looking at the limits of', showToolLimits, []],
+] as const)('%s calls of tools reads few of many counters', async (_, statement, first) => {
+  await using database = await cloneDatabase()
+  await using client = await openClient(database.url)
+  await client.query(`set plan_cache_mode = force_generic_plan; prepare it as ${statement.text}`)
+  const run = (counters: readonly string[]) =>
+    `execute it (${[...first, list(counters), list(counters.map(() => 1))].join()})`
+  // The plan is made while there are no counters.
+  await client.query(run([]))
+  await addCounters(client)
+  const { rows } = await client.query<{ id: string }>(`select id from usage_counters where subject_id = '7'`)
+  const explained = await client.query(`explain (analyze, buffers, format json) ${run(rows.map(({ id }) => id))}`)
+  const { Plan } = explained.rows[0]['QUERY PLAN'][0]
+  expect(rows).toHaveLength(5)
+  expect(queryRows(Plan)).toBeLessThan(500)
+})
