@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { createServer, type OutgoingHttpHeaders, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
+import { text as readText } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { startConformanceServers } from '../kit/mcp/conformance-server.ts'
@@ -18,17 +19,26 @@ const svc = shareResource(() =>
 
 /** Starts a proxy to the gateway that adds a token, which the program cannot send, and keeps a foreign host or origin. */
 async function startProxy(token: string) {
-  const { hostname, port } = new URL(svc.url)
-  const forward = ({ method, url, headers }: IncomingMessage, response: ServerResponse, host: string) => {
-    const sent = { ...headers, host: headers.host === own ? host : headers.host, authorization: `Bearer ${token}` }
-    const origin = headers.origin === `http://${own}` ? `http://${host}` : headers.origin
-    return request({ hostname, port, method, path: url, headers: { ...sent, ...(origin && { origin }) } }, (answer) => {
+  const { host, hostname, port } = new URL(svc.url)
+  const [{ id } = { id: 0 }] = await svc.rows<{ id: number }>("select id from mcp_servers where server_label = 'test'")
+  /** The gateway has addresses of its own for the resources of tool servers. */
+  const toOwnAddress = (uri: string) => `svc://${id}/${encodeURIComponent(uri)}`
+  const http = createServer(async (incoming, response) => {
+    const { method, url, headers } = incoming
+    const sent: OutgoingHttpHeaders = { ...headers, authorization: `Bearer ${token}` }
+    if (headers.host === own) sent.host = host
+    if (headers.origin === `http://${own}`) sent.origin = `http://${host}`
+    const name = headers['mcp-name']
+    if (String(name).startsWith('test://')) sent['mcp-name'] = toOwnAddress(String(name))
+    const body = (await readText(incoming)).replace(/"uri":"(test:[^"]+)"/, (_, uri) => `"uri":"${toOwnAddress(uri)}"`)
+    delete sent['content-length']
+    const forwarded = request({ hostname, port, method, path: url, headers: sent }, (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers)
       answer.pipe(response)
       response.once('close', () => answer.destroy())
-    }).once('error', () => response.destroy())
-  }
-  const http = createServer((incoming, response) => incoming.pipe(forward(incoming, response, new URL(svc.url).host)))
+    })
+    forwarded.once('error', () => response.destroy()).end(body)
+  })
   http.listen(0, '127.0.0.1')
   await once(http, 'listening')
   const own = `127.0.0.1:${(http.address() as AddressInfo).port}`

@@ -33,6 +33,36 @@ const results: Record<string, object> = {
   streaming_elicitation: { content: [text('done')] },
 }
 
+const argument = (name: string) => ({ name, description: `The ${name}.`, required: true })
+const said = (content: object) => ({ role: 'user', content })
+
+/** Its prompts, and what they answer. */
+const prompts: Record<string, { names: string[]; answer(values: Record<string, string>): object[] }> = {
+  simple_prompt: { names: [], answer: () => [said(text('This is a simple prompt for testing.'))] },
+  prompt_with_arguments: {
+    names: ['arg1', 'arg2'],
+    answer: ({ arg1, arg2 }) => [said(text(`Prompt with arguments: arg1='${arg1}', arg2='${arg2}'`))],
+  },
+  prompt_with_embedded_resource: {
+    names: ['resourceUri'],
+    answer: ({ resourceUri = '' }) => [
+      said(resource(resourceUri, 'Embedded resource content for testing.')),
+      said(text('Please process the embedded resource above.')),
+    ],
+  },
+  prompt_with_image: { names: [], answer: () => [said(image), said(text('Please analyze the image above.'))] },
+}
+
+const TEMPLATE = 'test://template/{id}/data'
+
+/** Its resources, and the rest of what they answer. */
+const resources: Record<string, object> = {
+  'test://static-text': { mimeType: 'text/plain', text: 'This is the content of the static text resource.' },
+  'test://static-binary': { mimeType: 'image/png', blob: image.data },
+  [TEMPLATE.replace('{id}', '123')]: { mimeType: 'application/json', text: '{"id":"123","templateTest":true}' },
+}
+const describeResource = (name: string) => ({ name, description: `The resource ${name}.`, mimeType: 'text/plain' })
+
 /** Its tools that want something of the person or their program before they answer, which a gateway does not pass on. */
 const asking = [
   'sampling',
@@ -89,18 +119,33 @@ export async function startConformanceServers() {
   const inputSchema = { type: 'object', properties: {} }
   const names = [...Object.keys(results), ...asking]
   const server = startup.use(await startToolServer(names.map((name) => buildTool(name, { inputSchema }))))
+  server.prompts = Object.entries(prompts).map(([name, { names }]) => ({
+    name,
+    description: `Asks by ${name}.`,
+    arguments: names.map(argument),
+  }))
+  server.resources = ['test://static-text', 'test://static-binary'].map((uri) => ({
+    uri,
+    ...describeResource(uri.slice(7)),
+  }))
+  server.templates = [{ uriTemplate: TEMPLATE, ...describeResource('template') }]
   server.behave = (call) => {
-    if (call.rpc.method !== 'tools/call') return false
-    answerCall(call)
+    const { method, params: { name = '', uri = '', arguments: values } = {} } = call.rpc
+    if (method === 'tools/call') answerCall(call)
+    else if (method === 'prompts/get')
+      call.reply({ messages: prompts[name]?.answer((values ?? {}) as Record<string, string>) })
+    else if (method === 'resources/read')
+      call.reply({ contents: [{ uri, ...resources[uri] }], ttlMs: 0, cacheScope: 'private' })
+    else return false
     return true
   }
   const json = startup.use(await startToolServer([buildTool('schema_2020_12_tool', { inputSchema: richSchema })]))
   const servers = [
-    { label: 'test', url: server.url },
+    { label: 'test', url: server.url, offers: ['prompts', 'resources'] },
     { label: 'json', url: json.url },
   ]
-  const resources = startup.move()
-  return { servers, [Symbol.asyncDispose]: () => resources.disposeAsync() }
+  const started = startup.move()
+  return { servers, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }
 
 /** Answers a call, and sends before it what the tool reports or asks meanwhile. */
