@@ -49,9 +49,9 @@ interface FoundPassage {
   score: number
 }
 
-/** A person with knowledge, and calls in their name. */
-export async function addKnowledge(svc: TestApp, name = 'Handbook') {
-  const person: TestUser = await svc.user({ abilities: ['read', 'write'] })
+/** A person with knowledge, a new one unless one is given, and calls in their name. */
+export async function addKnowledge(svc: TestApp, name = 'Handbook', known?: Pick<TestUser, 'id' | 'token'>) {
+  const person = known ?? (await svc.user({ abilities: ['read', 'write'] }))
   const call = (procedure: string, input: object = {}) => callKnowledge(svc, procedure, input, person.token)
   const { data } = await call('create', { name })
   const { id } = data as { id: number }
