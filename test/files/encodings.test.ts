@@ -3,7 +3,7 @@ import { extractText } from '../../server/files/sandbox/extract.ts'
 import { encodeText } from '../kit/sample-files/encodings.ts'
 
 const read = (bytes: Buffer) => extractText(bytes, 'plain', 10_000)
-const text = (text: string) => ({ text, truncated: false, notes: [] })
+const text = (text: string) => ({ text, marks: [], truncated: false, notes: [] })
 
 const german = 'Name;Straße;Betrag\nMüller;Königsallee 5;12,50 €\nÖzdemir;Grüner Weg 7;8,00 €'
 const russian = 'Имя;Город\nИван;Москва\nМария;Санкт-Петербург'
