@@ -198,7 +198,8 @@ const serverAccessCommand = (context: CommandContext) =>
       programs: { type: 'string', description: '`yes` or `no`. The present choice stays if absent.' },
       offers: {
         type: 'string',
-        description: 'What programs get beside its tools: `prompts,resources`; nothing if empty. It stays if absent.',
+        description:
+          'Programs get these beside its tools: `prompts,resources`; nothing if empty. The choice stays if absent.',
       },
       json,
     },

@@ -15,6 +15,9 @@ import { findPrompt, findResource } from './offers.ts'
 /** Longest address of a resource, of which each character may be encoded. */
 const MAX_ADDRESS = 6000
 
+/** Longest argument of a prompt, in characters. */
+const MAX_ARGUMENT = 100_000
+
 export const toolCall = z.strictObject({
   server: z.string().max(120).optional().describe('The id of a tool server, or its label as its tools are named.'),
   name: z.string().max(200),
@@ -50,7 +53,7 @@ export const startToolCall = (ctx: ChatContext, { server, ...call }: ToolCall) =
 
 export const promptCall = toolCall
   .omit({ wantsProgress: true })
-  .extend({ arguments: z.record(z.string(), z.string()).default({}) })
+  .extend({ arguments: z.record(z.string(), z.string().max(MAX_ARGUMENT)).default({}) })
 
 /** Starts the request of a prompt. Throws as the call of a tool does, and if the arguments do not fit. */
 export const startPromptCall = (ctx: ChatContext, { server, ...call }: z.output<typeof promptCall>) =>

@@ -47,7 +47,7 @@ const helpTexts = (
 
 /** Texts that the contract or the protocol of tools quotes. */
 const contractTexts =
-  /^(Validation Error|Invalid language|Failed to fetch latest policy|(Failed to mark a|A)nnouncement (marked )?as |(Conv|Room|Member) (deleted|removed) successfully$|No users found$|Unknown tool$)/
+  /^(Validation Error|Invalid language|Failed to fetch latest policy|(Failed to mark a|A)nnouncement (marked )?as |(Conv|Room|Member) (deleted|removed) successfully$|No users found$|Unknown (tool|\$\{kind\})$)/
 
 /** Finds the texts that the sources write as `detail` or `message`; one about a value begins in lower case, and a prompt of a command is a label. */
 const writtenErrors = globSync('{entities,facades,routers,server}/**/*.ts', { cwd: root })

@@ -105,7 +105,7 @@ export const knowledgeRouter = router({
 
   /** A mutation, since the address of a query, which servers log, would have the question in it. */
   search: userWith('read')
-    .meta(about('Search the files of knowledge by any word of a question. The best passages come first.'))
+    .meta(about('Search the files of knowledge by the words of a question. The best passages come first.'))
     .input(
       z.strictObject({
         id: rowId,

@@ -97,7 +97,7 @@ export const mcpServers = defineResource({
     ),
     offers: attribute(
       toSubset(serverOffers).describe(
-        "What people's own programs get of the server beside its tools, once it was approved one by one. Nothing of it is a tool, and models do not see it.",
+        "People's own programs also get these of the server, each once it was approved. They are no tools, and models do not see them.",
       ),
       { write: true, sensitive: true, default: [], only: 'admin' },
     ),
