@@ -43,7 +43,10 @@ async function checkOut(commit: string) {
   const unpacking = spawn('tar', ['-x', '-C', path], { stdio: [archive.stdout, 'inherit', 'inherit'] })
   await once(unpacking, 'close')
   await symlink(join(root, 'node_modules'), join(path, 'node_modules'))
-  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) }
+  return {
+    path,
+    [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }),
+  }
 }
 
 test('the earlier version goes on beside the newer one that has upgraded its installation', async () => {
