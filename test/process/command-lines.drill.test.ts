@@ -32,6 +32,10 @@ beforeAll(async () => {
     join(checkout, 'prices.yaml'),
     'currency: EUR\nprices: [{model: demo, inputPerMillion: 1, outputPerMillion: 2}]\n',
   )
+  await writeFile(
+    join(checkout, 'assistants.yaml'),
+    'assistants: [{handle: thesis-helper, name: Thesis helper, model: demo}]\n',
+  )
   await writeFile(join(checkout, 'notes.pdf'), '%PDF-1.4\n%%EOF\n')
   await sharp({ create: { width: 64, height: 64, channels: 3, background: 'navy' } }).toFile(
     join(checkout, 'portrait.png'),
