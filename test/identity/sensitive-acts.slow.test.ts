@@ -17,6 +17,7 @@ const sensitiveMembers: Record<string, string[]> = {
     'additionalConfig',
     'groups',
     'gateway',
+    'offers',
     'account',
     'oauthClientId',
     'oauthClientSecret',
@@ -75,6 +76,7 @@ const changes: Record<string, Record<string, (n: number) => unknown>> = {
     requireApproval: (n) => ['never', 'always'][n % 2],
     groups: (n) => [`group-${n}`],
     gateway: (n) => n % 2 === 0,
+    offers: (n) => [['prompts'], ['resources']][n % 2],
     transport: (n) => ['http', 'sse'][n % 2],
     url: (n) => `https://tools.example/${n}`,
     timeouts: (n) => ({ connect: 1000 + n }),
@@ -85,6 +87,7 @@ const changes: Record<string, Record<string, (n: number) => unknown>> = {
     oauthClientSecret: (n) => `secret-${n}`,
     oauthScopes: (n) => [`scope-${n}`],
     oauthIssuer: (n) => `https://tools.example/sign-in/${n}`,
+    pricePerCall: (n) => `0.00${n + 1} EUR`,
   },
   'ai-tools': { active: () => false, groups: (n) => [`group-${n}`], mappedCapabilityKey: (n) => `capability-${n}` },
   'system-models': {
