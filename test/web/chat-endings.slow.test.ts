@@ -106,10 +106,10 @@ describeWith('chromium')('a question without an answer', () => {
     await expect.poll(() => upstream.requests.length).toBe(1)
     page.once('dialog', (dialog) => void dialog.dismiss())
     await page.evaluate('location.reload()')
-    await page.getByText('It ends when you close or reload this tab.').waitFor()
+    await page.getByText('That ends when you close or reload this tab.').waitFor()
     await expectAccessible(page)
     await page.getByRole('button', { name: 'Stop' }).click()
-    await page.getByText('It ends when you close or reload this tab.').waitFor({ state: 'detached' })
+    await page.getByText('That ends when you close or reload this tab.').waitFor({ state: 'detached' })
     const dialogs: string[] = []
     const record = (dialog: Dialog) => {
       dialogs.push(dialog.type())
