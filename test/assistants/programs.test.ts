@@ -271,10 +271,14 @@ test('a fallback of the assistant answers where the provider fails', async () =>
 test('a call by an assistant takes no statement more than one by its model', async () => {
   const { asker, model } = await createPeople()
   const count = async (name: string) => {
-    await complete(asker.token, name)
-    statements.take()
-    expect((await complete(asker.token, name)).status).toBe(200)
-    return statements.take().length
+    const counts: number[] = []
+    // Work of other calls may run beside one of them.
+    for (let call = 0; call < 5; call++) {
+      statements.take()
+      expect((await complete(asker.token, name)).status).toBe(200)
+      counts.push(statements.take().length)
+    }
+    return Math.min(...counts)
   }
 
   const byModel = await count('mock-1')
