@@ -16,7 +16,7 @@ export interface EndedToolUse {
   outcome: ToolOutcomeWord
   durationMs: number
   bytes: number
-  /** What it cost; null if nothing. */
+  /** Null if the call cost nothing. */
   cost: ToolUseCost | null
 }
 

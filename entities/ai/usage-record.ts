@@ -13,7 +13,7 @@ export type UsageContext = (typeof usageContexts)[number]
 export const outcomes = ['completed', 'cut', 'refused', 'failed', 'aborted', 'lost'] as const
 export type Outcome = (typeof outcomes)[number]
 
-/** What was called. A call of a tool has a record only if it has a price; its model is the tool, its provider the server's label. */
+/** A call of a tool has a record only if it has a price; its model is the tool, and its provider the label of the server. */
 export const usageKinds = ['model', 'tool'] as const
 
 /** Names of usage counts. Cached tokens are part of the input, reasoning tokens of the output. */

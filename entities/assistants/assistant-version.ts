@@ -11,7 +11,7 @@ export interface AssistantParameters {
   maxTokens?: number | undefined
 }
 
-/** What an assistant says and how it answers, as it was saved once. No save changes an earlier version. */
+/** The texts and settings of an assistant as they were saved once. No save changes an earlier version. */
 export const AssistantVersion = defineEntity({
   name: 'AssistantVersion',
   tableName: 'assistant_versions',
@@ -22,7 +22,7 @@ export const AssistantVersion = defineEntity({
     assistant: () => p.manyToOne(Assistant).deleteRule('cascade').ref(),
     /** Counts from 1 for each assistant. */
     number: p.integer(),
-    /** Who saved it; null for the host, and for a person who was erased. */
+    /** The person who saved it; null for the host, and for somebody who was erased. */
     author: () => p.manyToOne(User).deleteRule('set null').nullable().index().ref(),
     /** The first time that it was published; until then only its editors may use it. */
     publishedAt: moment().nullable(),

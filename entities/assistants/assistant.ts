@@ -2,7 +2,7 @@ import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { User } from '../identity/user.ts'
 import { id, timestamps } from '../sql/columns.ts'
 
-/** Who may use an assistant beside its owner and its editors. */
+/** These people may use an assistant beside its owner and its editors. */
 export const audiences = ['private', 'groups', 'all'] as const
 export type Audience = (typeof audiences)[number]
 

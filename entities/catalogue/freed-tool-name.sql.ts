@@ -20,7 +20,7 @@ export const deleteOldToolNames = statement<never>('delete-old-tool-names', `del
 
 export interface TakenToolName {
   name: string
-  /** Which tool had the name, and may have it again; null for the name of a tool that is there. */
+  /** The tool that had the name may have it again; null for the name of a tool that is there. */
   url: string | null
   mcpName: string | null
   kind: ToolKind | null

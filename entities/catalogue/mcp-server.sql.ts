@@ -14,7 +14,7 @@ export interface CallableServerRow
   /** Sealed, like the configuration. */
   apiKey: string | null
   additionalConfig: string | null
-  /** As in `0.005 EUR`; null if calls cost nothing. */
+  /** A price such as `0.005 EUR`; null if calls cost nothing. */
   pricePerCall: string | null
   /** In milliseconds. */
   timeouts: { connect?: number; read?: number; sseIdle?: number }

@@ -15,7 +15,7 @@ export const serverApprovals = ['never', 'always', 'page'] as const
  */
 export const serverAccounts = ['none', 'shared', 'person'] as const
 
-/** What a server offers beside its tools, where an administrator takes it. */
+/** A server may offer these beside its tools; an administrator decides which of them programs get. */
 export const serverOffers = ['prompts', 'resources'] as const
 export type ServerOffer = (typeof serverOffers)[number]
 
@@ -37,7 +37,7 @@ export const McpServer = defineEntity({
     groups: p.array().defaultRaw(`'{}'`),
     /** True if programs of people may call its tools, not only models. */
     gateway: p.boolean().default(true),
-    /** What programs get beside its tools. */
+    /** Programs get these beside its tools. */
     offers: p.array().$type<ServerOffer[]>().defaultRaw(`'{}'`),
     /** Sealed with the application key, like the additional configuration. */
     apiKey: p.text().nullable().hidden(),
@@ -51,7 +51,7 @@ export const McpServer = defineEntity({
     oauthScopes: p.json<string[]>().nullable(),
     /** The authorization server, whose addresses are trusted like the server's own; null if it is found. */
     oauthIssuer: p.string().length(2048).nullable(),
-    /** What each call costs, as in `0.005 EUR`; null if it costs nothing. */
+    /** The price of each call, such as `0.005 EUR`; null if it costs nothing. */
     pricePerCall: p.string().length(20).nullable(),
     status: p.enum(availabilities).default('unknown'),
     /** Values of the configuration file; absent if it does not contain the server. */

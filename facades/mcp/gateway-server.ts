@@ -40,9 +40,9 @@ interface GatewayOptions {
   heartbeat: number
 }
 
-/** How long clients may keep a list, in milliseconds, and for whom. */
+/** Clients may keep a list for so many milliseconds, for one person each. */
 const listHint = { ttlMs: 60_000, cacheScope: 'private' } as const
-/** What was read may change at any time. */
+/** A resource may change at any time. */
 const readHint = { ttlMs: 0, cacheScope: 'private' } as const
 
 /** Creates the handler of all requests. Each has a server of its own, which could otherwise answer another client. */

@@ -23,7 +23,7 @@ import {
 } from './change-assistant.ts'
 import type { AssistantContent, AssistantEntry, AssistantsFile } from './content.ts'
 
-/** What became of an entry of the file. */
+/** The outcome of an entry of the file. */
 export interface AppliedAssistant {
   handle: string
   outcome: 'created' | 'changed' | 'unchanged'

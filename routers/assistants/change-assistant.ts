@@ -169,7 +169,7 @@ interface AddedVersion {
   before: AssistantContent
   content: AssistantContent
   publish: boolean
-  /** What the audit log says beside the numbers. */
+  /** The audit log says this beside the numbers. */
   change: object
 }
 

@@ -43,7 +43,7 @@ const parameters = z
   })
   .describe('The parameters that no request changes.')
 
-/** What an assistant says and how it answers: the content of a version. */
+/** The texts and settings of an assistant, which are the content of a version. */
 export const assistantContent = z.strictObject({
   name: line(120),
   description: z.string().trim().max(1000).default(''),
@@ -96,7 +96,7 @@ const usernames = z
   .overwrite((names) => [...new Set(names)])
   .describe('The usernames of people who may change it. The first one inherits it.')
 
-/** Who may use and who may change an assistant; `groups` belongs to the audience `groups` alone. */
+/** The people who may use and who may change an assistant; `groups` belongs to the audience `groups` alone. */
 export const sharingMembers = {
   audience: z.enum(audiences),
   groups: groups.default([]),

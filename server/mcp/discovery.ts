@@ -8,7 +8,7 @@ export const DISCOVER = 'server/discover'
 /** Milliseconds for which an answer is taken for later calls. */
 const LIFETIME_MS = 60_000
 
-/** What a server without sessions answers to `server/discover`, so that not each call has to ask it. */
+/** Keeps the answers of servers without sessions to `server/discover`, so that not each call has to ask. */
 export class Discovery {
   #result: object | undefined
   #until = 0

@@ -14,7 +14,7 @@ export interface SessionSource {
   server: Pick<ToolServer, 'url' | 'transport' | 'protocolVersion'>
   headers: Record<string, string>
   fetch: typeof globalThis.fetch
-  /** What the server answered to former discoveries. */
+  /** The answers of the server to former discoveries. */
   discovery?: Discovery | undefined
   /** Transport of a server that is a program of this host. The caller ends the program. */
   program?: MCPTransport

@@ -72,7 +72,7 @@ test('a server of the stateless revision is called without a session, and not tw
   const readMethods = () => server.seen.splice(0).map(({ method }) => method)
   await svc.host.mcp.sync()
   expect(readMethods()).toEqual(['server/discover', 'tools/list'])
-  // What it is was just asked.
+  // The server was just asked what it is.
   expect(await readToolResult()).toBe('done')
   expect(readMethods()).toEqual(['tools/call'])
   onCall(({ response }) => response.writeHead(500).end())

@@ -83,7 +83,7 @@ describeWith('chromium')('the settings', () => {
     await freshSignIn.getByRole('button', { name: 'Sign in' }).click()
 
     await waitForAddress(page, /\/login$/)
-    // What another person has stored in this browser stays.
+    // The data that another person has stored in this browser stay.
     expect(await page.evaluate('Object.keys(localStorage)')).toEqual([`svc:models:${id}0`])
     expect(await svc.rows('select id from users where id = $1', [id])).toEqual([])
   })

@@ -136,7 +136,7 @@ export class Approvals {
   /** Set for a program, which may not answer some questions itself. */
   readonly #page: PageApprovals | undefined
   readonly #person: number
-  /** Where tools are called. */
+  /** The place where tools are called. */
   readonly site: CallSite
   /** Calls that the person approved in this request. */
   readonly approvedCalls = new ApprovedCalls(this)

@@ -225,7 +225,7 @@ export const aiStreamRequest = aiRequest.extend({
     ),
 })
 
-/** What an assistant sets in a request for it, beside its instructions. */
+/** An assistant sets this in a request for it, beside its instructions. */
 export interface AssistantSettings {
   /** Its handle, an at sign, and the number of the version. */
   label: string

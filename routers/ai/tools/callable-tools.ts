@@ -34,7 +34,7 @@ export interface CallableTool {
   target: { server: NonNullable<ToolRow['mcp']> } | { function: FunctionTool }
   /** True if the person must approve each call. */
   needsApproval: boolean
-  /** What a call costs; null if nothing. */
+  /** Null if a call costs nothing. */
   cost: ToolCost | null
   /** With `page`, no program may give the approval in the person's place. */
   approval: 'never' | 'always' | 'page'

@@ -4,7 +4,7 @@ import type { ChatContext } from '../chat-context.ts'
 import { toUsageContext } from '../reservation.ts'
 import type { CallableTool } from './callable-tools.ts'
 
-/** Where a tool is called. */
+/** The place where a tool is called. */
 export interface CallSite {
   surface: ToolSurface
   /** The room, if a model calls it there. */

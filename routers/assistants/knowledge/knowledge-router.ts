@@ -44,7 +44,7 @@ const name = z
 
 /** A file with a sentence about its state. */
 type ShownFile = ListedKnowledgeFile & {
-  /** What is missing of the file, or why it is not searchable; null if it is searchable as a whole, or not read yet. */
+  /** Says what is missing of the file, or why it is not searchable; null if it is searchable as a whole, or not read yet. */
   explanation: string | null
 }
 

@@ -26,7 +26,7 @@ import { derivePartKey, passageName, sealPart, TERMS } from './sealed-parts.ts'
 /** Passages of one knowledge. */
 const MAX_PASSAGES = 100_000
 
-/** What is sealed of a passage. */
+/** The sealed members of a passage. */
 export interface PassageContent {
   text: string
   headings: string[]

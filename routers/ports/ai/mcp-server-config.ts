@@ -51,9 +51,9 @@ const anyServer = z.strictObject({
   groups: allowedGroups,
   /** True if people's own programs may call its tools. If absent, administrators decide. */
   gateway: z.boolean().optional(),
-  /** What each call costs; nothing if absent. */
+  /** The price of each call; absent if it costs nothing. */
   pricePerCall: toolPrice.nullable().default(null),
-  /** What these programs get beside its tools. */
+  /** These programs get this beside its tools. */
   offers: z.array(z.enum(serverOffers)).max(10).overwrite(removeDuplicates).default([]),
   transport: z.enum(mcpTransports).default('http'),
   url: secureAddress.optional(),

@@ -44,7 +44,7 @@ export const toTemplateAddress = (server: number, template: string): string =>
 
 export interface ResourceAddress {
   server: number
-  /** What follows the server, as it was written. */
+  /** The part behind the server, as it was written. */
   path: string
   /** The address at the server, if it is that of a resource. */
   original: string

@@ -21,7 +21,7 @@ class CheckBudget {
     if (Array.isArray(type)) this.left -= type.length
     if (Array.isArray(choices)) this.#spendOnChoices(choices, value)
     for (const alternatives of [anyOf, oneOf, allOf].filter(Array.isArray)) this.#spendOnEach(alternatives, value)
-    // What all of them let through is merged.
+    // The values that all of them let through are merged.
     if (Array.isArray(allOf)) for (const _ of allOf) this.#spendOnSize(value)
     if (Array.isArray(value)) this.#spendOnItems(schema, value)
     else if (isObject(value)) this.#spendOnMembers(schema, value)

@@ -5,7 +5,7 @@ export const toolPrice = z
   .string()
   .regex(/^\d{1,6}(\.\d{1,6})? [A-Z]{3}$/, 'must be a price such as 0.005 EUR, with a code of a currency')
 
-/** What a call of a tool costs. */
+/** The cost of a call of a tool. */
 export interface ToolCost {
   /** Millionths of the currency. */
   costMicros: number

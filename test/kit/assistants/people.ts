@@ -11,7 +11,7 @@ export const buildContent = (more: object = {}) => ({
   ...more,
 })
 
-/** What a call of a procedure brought: its data, or its refusal. */
+/** The data of a call of a procedure, or its refusal. */
 export interface CallResult {
   status: number
   // biome-ignore lint/suspicious/noExplicitAny: a test states the shape that it expects.

@@ -13,7 +13,7 @@ const audio = {
 }
 const resource = (uri: string, text: string) => ({ type: 'resource', resource: { uri, mimeType: 'text/plain', text } })
 
-/** What its tools answer, by their names without the prefix `test_`. */
+/** The answers of its tools, by their names without the prefix `test_`. */
 const results: Record<string, object> = {
   simple_text: { content: [text('This is a simple text response for testing.')] },
   image_content: { content: [image] },

@@ -31,7 +31,7 @@ export const buildTool = (name: string, more: object = {}) => ({
 export async function startToolServer(tools: object[] = [buildTool('echo')]) {
   const server = {
     tools,
-    /** What it offers beside its tools. */
+    /** The server offers these beside its tools. */
     prompts: [] as object[],
     resources: [] as object[],
     templates: [] as object[],
