@@ -34,7 +34,7 @@ const verifyCommand = (context: CommandContext) =>
   defineCommand({
     meta: {
       description:
-        'Find attachments and pictures that are missing, belong to nothing, or do not open. The exit code is 1 if there are any.',
+        'Find attachments, pictures and files of knowledge that are missing, belong to nothing, or do not open. The exit code is 1 if there are any.',
     },
     args: {
       sample: { type: 'string', description: 'The percentage of files that are read to their ends; 100 if absent.' },
@@ -54,7 +54,7 @@ const rotateCommand = (context: CommandContext) =>
   defineCommand({
     meta: {
       description:
-        'Encrypt the keys of all attachments and pictures, and of pending frontend migrations, with APP_KEY. The exit code is 1 if one of them fails because its key is missing or its file cannot be read.',
+        'Encrypt the keys of all files, the texts of assistants, and the data of pending frontend migrations, with APP_KEY. The exit code is 1 if one of them fails because its key is missing or its file cannot be read.',
     },
     args: { json },
     async run() {

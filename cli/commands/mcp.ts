@@ -265,7 +265,7 @@ const toolGroupsCommand = (context: CommandContext) =>
           ? host.aiTools.update({ id: String(tool.id), groups })
           : host.mcp.setAccess({ name, groups }),
       )
-      context.print({ record: { tool: name, groups }, text: `${describeGroups(groups)} may call ${name}.` })
+      context.print({ record: { tool: name, groups }, text: `${describeGroups(groups)} may use ${name}.` })
     },
   })
 
@@ -280,10 +280,10 @@ function readPrograms(programs: string | undefined): { gateway?: boolean } {
 
 function readOffers(list: string | undefined): { offers?: ServerOffer[] } {
   if (list === undefined) return {}
-  const words = list.split(',').filter((word) => word.trim() !== '')
-  const offers = serverOffers.filter((offer) => words.includes(offer))
-  if (offers.length < words.length) throw new UsageError('--offers must be prompts, resources, or both.')
-  return { offers }
+  const words = groupList.parse(list)
+  if (!words.every((word) => serverOffers.some((offer) => offer === word)))
+    throw new UsageError('--offers must be prompts, resources, or both.')
+  return { offers: serverOffers.filter((offer) => words.includes(offer)) }
 }
 
 function describeApprovals(approved: readonly string[], selected: readonly { name: string }[]): string {

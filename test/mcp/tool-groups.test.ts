@@ -130,9 +130,14 @@ test('the command line sets who may call a server or a tool', async () => {
   expect(await run('access', 'Desk', '--groups', 'staff,board', '--programs', 'no')).toContain(
     'People in staff, board may call the tools of Desk, but not with their own programs.',
   )
-  expect(await run('groups', 'desk_echo', '--groups', 'staff')).toContain('People in staff may call desk_echo.')
+  expect(await run('groups', 'desk_echo', '--groups', 'staff')).toContain('People in staff may use desk_echo.')
+  const access = ['access', 'Desk', '--groups', 'staff,board', '--programs', 'no']
+  expect((await command(...access, '--offers', 'prompts, pages')).stderr).toContain(
+    '--offers must be prompts, resources',
+  )
+  await run(...access, '--offers', 'prompts, resources')
   expect([await svc.host.mcp.servers(), await svc.host.mcp.tools()]).toMatchObject([
-    [{ groups: ['staff', 'board'], gateway: false }],
+    [{ groups: ['staff', 'board'], gateway: false, offers: ['prompts', 'resources'] }],
     [{ groups: ['staff'] }],
   ])
   expect(await run('access', 'Desk', '--groups', '', '--programs', 'yes')).toMatch(/^Everybody .* also with/)

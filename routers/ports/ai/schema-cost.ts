@@ -3,11 +3,25 @@ type Schema = Record<string, unknown>
 /** Maximum number of checks of one value, which take a fifth of a second. */
 const MAX_CHECKS = 50_000
 
+/** Maximum number of values inside one another, which both checks visit by calls inside one another. */
+const MAX_DEPTH = 1000
+
 /** True if a value can be checked quickly: each of its parts meets every alternative of the schema for it. */
 export function isQuicklyChecked(schema: Schema, value: unknown): boolean {
   const budget = new CheckBudget()
+  if (!isShallow(value)) return false
   budget.spendOn(schema, value)
   return budget.left >= 0
+}
+
+/** Looks level by level, as a value may be too deep to be followed by calls. */
+function isShallow(value: unknown): boolean {
+  let level: unknown[] = [value]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > MAX_DEPTH) return false
+    level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []))
+  }
+  return true
 }
 
 /** Counts the checks of a schema whose references are inlined, until they are too many. */

@@ -69,7 +69,7 @@ interface Rotation {
   /** Data of front-end migrations for people who have not applied them: one entry for each person and migration. */
   migrationData: number
   /**
-   * Number of re-encrypted keys: one for each attachment, and one for each size of a picture. The others were current.
+   * Number of keys and texts that were sealed anew, such as one key for each size of a picture. The others were current.
    */
   renewed: number
   /** Number of keys that no application key opens. */

@@ -48,6 +48,7 @@ export class LimitCache {
   }
 
   async #read(): Promise<void> {
+    const before = this.#newest
     const [found] = await this.#sql(listActiveLimits)
     this.#counters.clear()
     const { tools = [], models = [] } = Object.groupBy(found?.limits ?? [], (limit) =>
@@ -57,7 +58,8 @@ export class LimitCache {
     this.#toolLimits = new LimitIndex(tools)
     this.#costLimits = new LimitIndex(models.filter(({ unit }) => unit === 'money'))
     this.#version = found?.version
-    this.#newest = found?.version ?? 0
+    // This read may have missed a version that was noted meanwhile.
+    if (this.#newest === before) this.#newest = found?.version ?? 0
   }
 
   /** Notes a version that a statement has read, so that older limits are read again before the next call of a tool. */
@@ -72,8 +74,13 @@ export class LimitCache {
 
   /** True if some limit counts the call of a tool. Reads limits only if newer ones are known. */
   async isToolLimited(call: ToolCallClaim): Promise<boolean> {
-    if (this.#version === undefined || this.#version < this.#newest) await this.load()
+    // A read that others have begun may end with older limits; the next one begins after this call.
+    for (let reads = 0; reads < 2 && this.#isOutdated(); reads++) await this.load()
     return this.#listToolClaims(call).length > 0
+  }
+
+  #isOutdated(): boolean {
+    return this.#version === undefined || this.#version < this.#newest
   }
 
   /** Returns the claims of each call of a tool on every limit that counts it; undefined if a limit no longer exists. */

@@ -130,6 +130,6 @@ export class ToolCallCounter implements ToolLimits {
     const counters = [...refused].flatMap(({ limits }) =>
       limits.filter((limit) => !hasRoom(limit)).map(({ counter }) => counter),
     )
-    await this.#options.sql(countRefusals, [counters])
+    if (counters.length > 0) await this.#options.sql(countRefusals, [counters])
   }
 }
