@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
 import type { TextKind } from '../../server/files/sandbox/content-kinds.ts'
 import { extractText } from '../../server/files/sandbox/extract.ts'
+import { odf } from '../kit/sample-files/documents.ts'
 import { makePdf } from '../kit/sample-files/pdf.ts'
 import { buildParagraph, buildRun, buildTable, makeWord } from '../kit/sample-files/word.ts'
+import { makeZip } from '../kit/sample-files/zip.ts'
 
 /** Returns each mark with the beginning of the line where it stands. */
 async function listPlaces(bytes: Buffer | string, kind: TextKind) {
@@ -34,6 +36,15 @@ test('the text of Markdown marks headings and tables outside of code', async () 
   ])
 })
 
+test('a fence of Markdown ends only at a marker alone that is as long', async () => {
+  const markdown = '````js\n```\n# no heading\n````js\n# none\n````  \n# One\n```code``` in a line\n# Two\n'
+
+  expect(await listPlaces(markdown, 'markdown')).toEqual([
+    ['heading', 1, '# One'],
+    ['heading', 1, '# Two'],
+  ])
+})
+
 test('other text has no marks, whatever its lines begin with', async () => {
   expect(await listPlaces('# a comment\nrun\n', 'plain')).toEqual([])
 })
@@ -60,4 +71,27 @@ test('the text of a Word document marks headings with their numbers, and tables'
     ['table', 0, '| a |'],
     ['table-end', 0, 'end'],
   ])
+})
+
+test('a heading of an impossible level is one of the first level', async () => {
+  const headings = ['-3', '99999999999999999999'].map((level) =>
+    buildParagraph(buildRun(`Level ${level}`), `<w:pStyle w:val="Heading${level}"/>`),
+  )
+  const content = `<office:document-content xmlns:office="${odf}:office:1.0" xmlns:text="${odf}:text:1.0"><office:body><office:text><text:h text:outline-level="first">One</text:h></office:text></office:body></office:document-content>`
+  const document = makeZip([
+    { name: 'mimetype', content: 'application/vnd.oasis.opendocument.text' },
+    { name: 'content.xml', content },
+  ])
+
+  expect(await listPlaces(makeWord({ body: headings.join('') }), 'docx')).toEqual([
+    ['heading', 1, 'Level -3'],
+    ['heading', 1, 'Level 99999999999999999999'],
+  ])
+  expect(await listPlaces(document, 'odt')).toEqual([['heading', 1, 'One']])
+})
+
+test('a text with too many places ends there, and says that it is cut', async () => {
+  const found = await extractText(Buffer.from('# a\n'.repeat(50_001)), 'markdown', 1_000_000)
+
+  expect(found).toMatchObject({ truncated: true, text: '# a\n'.repeat(50_000).trim() })
 })

@@ -27,11 +27,12 @@ interface LineState {
 }
 
 const heading = /^ {0,3}(#{1,6})[ \t]+\S/
-const fenceMarker = /^ {0,3}(`{3,}|~{3,})/
+/** What stands behind backticks must have none, as they would be code within a line. */
+const fenceStart = /^ {0,3}(`{3,}(?=[^`]*$)|~{3,})/
+const fenceEnd = /^ {0,3}(`{3,}|~{3,})\s*$/
 const tableRow = /^ {0,3}\|/
 
 function readLine(line: string, { fence }: LineState): LineState {
-  const [, marker] = fenceMarker.exec(line) ?? []
-  if (fence) return { fence: marker?.startsWith(fence) ? undefined : fence, isTable: false }
-  return { fence: marker, isTable: tableRow.test(line), level: heading.exec(line)?.[1]?.length }
+  if (fence) return { fence: fenceEnd.exec(line)?.[1]?.startsWith(fence) ? undefined : fence, isTable: false }
+  return { fence: fenceStart.exec(line)?.[1], isTable: tableRow.test(line), level: heading.exec(line)?.[1]?.length }
 }

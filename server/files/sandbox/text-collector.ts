@@ -4,7 +4,7 @@ import type { TextMark, UnreadableReason } from '../../../routers/ports/files/te
 /** Collects text up to a maximum number of characters, and drops the rest. */
 export interface TextCollector {
   add(text: string): void
-  /** Marks the place where the next text begins. */
+  /** Marks the place where the next text begins. The text ends at the first mark too many. */
   mark(kind: TextMark['kind'], value?: number): void
   /** Records that something of the file is missing in the text. */
   reportGap(gap: TextNote['gap'], count?: number): void
@@ -29,8 +29,14 @@ export function createTextCollector(max: number): TextCollector {
       remaining -= part.length
       if (part) parts.push(part)
     },
-    mark(kind, value = 0) {
-      if (remaining > 0 && marks.length < MAX_MARKS) marks.push({ kind, at: max - remaining, value })
+    mark(kind, value) {
+      if (remaining <= 0) return
+      if (marks.length < MAX_MARKS) marks.push({ kind, at: max - remaining, value: toMarkValue(value) })
+      else {
+        // Text behind it would seem to stand at the last place that has a mark.
+        truncated = true
+        remaining = 0
+      }
     },
     reportGap(gap, count = 1) {
       if (count > 0) gaps.set(gap, (gaps.get(gap) ?? 0) + count)
@@ -44,6 +50,12 @@ export function createTextCollector(max: number): TextCollector {
       notes: Array.from(gaps, ([gap, count]) => ({ gap, count })),
     }),
   }
+}
+
+/** A file may say anything of the level of a heading, and a parser hands on what it makes of it. */
+function toMarkValue(value: number | undefined): number {
+  if (value === undefined) return 0
+  return Number.isSafeInteger(value) && value > 0 ? value : 1
 }
 
 interface MarkedText {
