@@ -61,6 +61,7 @@ export interface ServerTool {
   id: number
   kind: ToolKind
   name: string
+  serverId: number
   server: string
   /** The server's own name for it. */
   mcpName: string
@@ -81,7 +82,7 @@ export interface ServerTool {
 /** All tools of tool servers. */
 export const listServerTools = statement<ServerTool>(
   'list-server-tools',
-  `select t.id, t.kind, to_json(t.groups) as groups, t.name, s.server_label as server, t.mcp_name as "mcpName", t.active, t.mcp_config as definition,
+  `select t.id, t.kind, to_json(t.groups) as groups, t.name, s.id as "serverId", s.server_label as server, t.mcp_name as "mcpName", t.active, t.mcp_config as definition,
           ${isAsApproved('t')} as "isApproved", ${isAsApproved('t')} and t.approved <> t.mcp_config as "hasNewMembers", t.approved, md5(t.mcp_config::text) as hash
      from ai_tools t join mcp_servers s on s.id = t.server_id
     where t.mcp_config is not null order by s.id, t.id`,

@@ -10,8 +10,9 @@ interface CalledTool {
   limitVersion: number
 }
 
-const selectCallable = `select ${callableTool('t', 's')} as tool, coalesce((select version from ${UsageLimitVersion.tableName}), 0) as "limitVersion"
-     from ${AiTool.tableName} t left join ${McpServer.tableName} s on s.id = t.server_id`
+const columns = `${callableTool('t', 's')} as tool, coalesce((select version from ${UsageLimitVersion.tableName}), 0) as "limitVersion"`
+const source = `${AiTool.tableName} t left join ${McpServer.tableName} s on s.id = t.server_id`
+const selectCallable = `select ${columns} from ${source}`
 
 /** Finds a callable tool. Values: the name of the tool. */
 export const findCallableTool = coalescedStatement<CalledTool>(
@@ -25,10 +26,18 @@ export const findCallablePrompt = coalescedStatement<CalledTool>(
   `${selectCallable} where t.name = $1 and ${isCallable('t', 's', "'prompt'")}`,
 )
 
-/** Finds a resource that may be read now, and all templates of its server. Values: the id of the server, and the address. */
-export const findCallableResources = coalescedStatement<CalledTool>(
+/** A template that may be used now, or a resource, which may be closed. */
+export interface ResourceRow extends CalledTool {
+  isCallable: boolean
+}
+
+/**
+ * Finds the resource with an address, whatever its state, and all templates of its server that may be used now. Values: the
+ * id of the server, and the address.
+ */
+export const findCallableResources = coalescedStatement<ResourceRow>(
   'find-callable-resources',
-  `${selectCallable} where t.server_id = $1
-      and (t.mcp_name = $2 and ${isCallable('t', 's', "'resource'")} or ${isCallable('t', 's', "'template'")})
+  `select ${columns}, ${isCallable('t', 's', 't.kind')} as "isCallable" from ${source}
+    where t.server_id = $1 and (t.kind = 'resource' and t.mcp_name = $2 or ${isCallable('t', 's', "'template'")})
     order by t.kind, t.id`,
 )

@@ -12,7 +12,6 @@ import {
   ResourceNotFoundError,
   type ResourceTemplateType,
   Server,
-  type ServerCapabilities,
   type Tool,
 } from '@modelcontextprotocol/server'
 import { getErrorKind, Problem } from '../../routers/core/problems.ts'
@@ -23,8 +22,8 @@ type CallPart = CallParts extends AsyncGenerator<infer Part> ? Part : never
 
 /** The server behind one request answers with these. */
 export interface GatewayRequest {
-  /** True if the request asks what there is. */
-  isOpening: boolean
+  /** The kinds that the person has beside tools, which the server says where a program opens the conversation. */
+  offers: { prompts: boolean; resources: boolean }
   listTools(): ReturnType<Api['mcpGateway']['listTools']>
   listPrompts(): ReturnType<Api['mcpGateway']['listPrompts']>
   listResources(): ReturnType<Api['mcpGateway']['listResources']>
@@ -47,35 +46,14 @@ const readHint = { ttlMs: 0, cacheScope: 'private' } as const
 
 /** Creates the handler of all requests. Each has a server of its own, which could otherwise answer another client. */
 export const createGateway = ({ name, version, heartbeat }: GatewayOptions) =>
-  createMcpHandler(
-    async ({ authInfo }) => {
-      const request = authInfo?.extra?.['request'] as GatewayRequest
-      return createServer({ name, version }, request, await findCapabilities(request))
-    },
-    { keepAliveMs: heartbeat },
-  )
+  createMcpHandler(({ authInfo }) => createServer({ name, version }, authInfo?.extra?.['request'] as GatewayRequest), {
+    keepAliveMs: heartbeat,
+  })
 
-const allCapabilities: ServerCapabilities = { tools: {}, prompts: {}, resources: {} }
-
-/** A program that opens the conversation learns what there is for the person, as it gives its model tools for each kind. */
-async function findCapabilities({
-  isOpening,
-  listPrompts,
-  listResources,
-}: GatewayRequest): Promise<ServerCapabilities> {
-  if (!isOpening) return allCapabilities
-  const [prompts, { resources, templates }] = await Promise.all([listPrompts(), listResources()])
-  return {
-    tools: {},
-    ...(prompts.length > 0 && { prompts: {} }),
-    ...(resources.length + templates.length > 0 && { resources: {} }),
-  }
-}
-
-function createServer(info: Implementation, request: GatewayRequest, capabilities: ServerCapabilities): Server {
-  const { parts, logFailure } = request
+function createServer(info: Implementation, request: GatewayRequest): Server {
+  const { offers, parts, logFailure } = request
   const server = new Server(info, {
-    capabilities,
+    capabilities: { tools: {}, ...(offers.prompts && { prompts: {} }), ...(offers.resources && { resources: {} }) },
     // A revision with sessions would have to be asked within the call, which no replica could answer.
     inputRequired: { legacyShim: false },
     cacheHints: {
@@ -99,8 +77,8 @@ function createServer(info: Implementation, request: GatewayRequest, capabilitie
       return end.type === 'question' ? toQuestion(end) : server.projectCallToolResult(end.result, undefined)
     }, logFailure),
   )
-  if (capabilities.prompts) addPrompts(server, request)
-  if (capabilities.resources) addResources(server, request)
+  if (offers.prompts) addPrompts(server, request)
+  if (offers.resources) addResources(server, request)
   return server
 }
 

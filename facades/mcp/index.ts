@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { accessOf, assertMayCall } from '../../routers/core/trpc.ts'
-import { createCaller } from '../../routers/index.ts'
+import { type Api, createCaller } from '../../routers/index.ts'
 import { logServerFailure, toFailure } from '../http/failure.ts'
 import { refuseUnrouted } from '../http/method-not-allowed.ts'
 import { contextOf, type FacadeOptions, findProcedure, getBodyLimit } from '../http/procedures.ts'
@@ -67,7 +67,7 @@ async function answer({ fetch }: Gateway, request: FastifyRequest<McpRequest>): 
   const server = params.server === undefined ? {} : { server: params.server }
   const startCall = readCall(body)
   const gatewayRequest: GatewayRequest = {
-    isOpening: body.method === 'initialize' || body.method === 'server/discover',
+    offers: isOpening(body) ? await findOffers(mcpGateway, server) : { prompts: true, resources: true },
     listTools: () => mcpGateway.listTools(server),
     listPrompts: () => mcpGateway.listPrompts(server),
     listResources: () => mcpGateway.listResources(server),
@@ -76,6 +76,17 @@ async function answer({ fetch }: Gateway, request: FastifyRequest<McpRequest>): 
     parts: startCall && (await startCall(mcpGateway, server).catch(rethrowRefusal)),
   }
   return fetch(toWebRequest(request, ctx.signal()), { parsedBody: body, authInfo: toAuthInfo(gatewayRequest) })
+}
+
+const isOpening = ({ method }: { method?: unknown }) => method === 'initialize' || method === 'server/discover'
+
+/**
+ * A program that opens the conversation learns what there is for the person, as it gives its model tools for each kind. A
+ * failure refuses the whole request.
+ */
+async function findOffers({ listPrompts, listResources }: Api['mcpGateway'], server: { server?: string }) {
+  const [prompts, { resources, templates }] = await Promise.all([listPrompts(server), listResources(server)])
+  return { prompts: prompts.length > 0, resources: resources.length + templates.length > 0 }
 }
 
 /** Rethrows what the whole request is refused for; returns the failure of a call that the client's model can correct. */

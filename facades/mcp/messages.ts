@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Api } from '../../routers/index.ts'
+import { MAX_ADDRESS, MAX_NAME } from '../../routers/ports/ai/resource-address.ts'
 
 /** The members of a request that the gateway reads before the library does. */
 interface Message {
@@ -62,9 +63,6 @@ const readAsking = (meta: unknown, { inputResponses, requestState }: Members) =>
 
 /** Returns an empty name, which is unknown, too, for one that is longer than any. */
 const limitName = (name: string, max: number) => (name.length > max ? '' : name)
-
-const MAX_NAME = 200
-const MAX_ADDRESS = 6000
 
 /** Key of our question among those that a client must answer. */
 export const QUESTION = 'approval'

@@ -93,7 +93,15 @@ const selectOffers = (offers: readonly Offer[], server: string | undefined) =>
 
 async function listTools(ctx: ChatContext, server: string | undefined): Promise<OfferedTool[]> {
   const tools = await listToolsForCaller(ctx)
-  return (server === undefined ? tools : selectServer(tools, server)).map(toOfferedTool)
+  if (server === undefined) return tools.map(toOfferedTool)
+  const hasTools = tools.some((tool) => isOfServer(tool, server))
+  return !hasTools && (await hasOffers(ctx, server)) ? [] : selectServer(tools, server).map(toOfferedTool)
+}
+
+/** True if a server offers the caller something beside tools. */
+async function hasOffers(ctx: ChatContext, server: string): Promise<boolean> {
+  const kinds = await Promise.all((['prompt', 'resource', 'template'] as const).map((kind) => listOffers(ctx, kind)))
+  return kinds.flat().some((offer) => isOfServer(offer, server))
 }
 
 /** Returns the tools of the one server that the address names. Throws if it names none, or several by one label. */

@@ -1,6 +1,7 @@
 import { listCallableOffers } from '../../entities/catalogue/ai-tool.sql.ts'
 import type { ToolKind } from '../../entities/catalogue/ai-tool.ts'
-import { findCallablePrompt, findCallableResources } from '../../entities/views/called-tool.sql.ts'
+import type { DeepReadonly } from '../../entities/sql/read-only.ts'
+import { findCallablePrompt, findCallableResources, type ResourceRow } from '../../entities/views/called-tool.sql.ts'
 import type { ChatContext } from '../ai/chat-context.ts'
 import { type CallableTool, toToolOfPrograms } from '../ai/tools/callable-tools.ts'
 import {
@@ -37,19 +38,49 @@ export interface FoundResource {
   original: string
 }
 
-/** Finds a resource for the caller by its address here: itself, or the first template that fits. */
+/**
+ * Finds a resource for the caller by its address here: itself, or the first template that fits. Where the server names the
+ * resource by itself, no template opens what is closed there.
+ */
 export async function findResource(ctx: ChatContext, address: string): Promise<FoundResource | undefined> {
   const parsed = parseResourceAddress(address)
   if (!parsed) return undefined
-  const rows = await ctx.services.sql(findCallableResources, [parsed.server, parsed.original])
-  for (const { tool, limitVersion } of rows) {
-    const offer = toToolOfPrograms(ctx, tool)
-    const original = tool.mcp?.kind === 'template' ? expandTemplate(tool.mcp.name, parsed.path) : parsed.original
-    if (original === undefined || !isOffer(offer)) continue
-    ctx.services.ai.toolLimits.noteVersion(limitVersion)
-    return { offer, original }
+  const { server, path, original } = parsed
+  const rows = await ctx.services.sql(findCallableResources, [server, original])
+  const named = rows.find(isResource)
+  if (named) return toFoundResource(ctx, named, original)
+  const found = expandFirst(ctx, rows, path)
+  if (!found || found.original === original) return found
+  // The values of a template stay as they are written, so it may give another address, which may be named, too.
+  const others = await ctx.services.sql(findCallableResources, [server, found.original])
+  const other = others.find(isResource)
+  return other ? toFoundResource(ctx, other, found.original) : found
+}
+
+type FoundRow = DeepReadonly<ResourceRow>
+
+const isResource = ({ tool }: FoundRow) => tool.mcp?.kind === 'resource'
+
+/** Returns what the first template gives that fits a path. */
+function expandFirst(ctx: ChatContext, templates: readonly FoundRow[], path: string): FoundResource | undefined {
+  for (const template of templates) {
+    const original = expandTemplate(template.tool.mcp?.name ?? '', path)
+    const found = original === undefined ? undefined : toFoundResource(ctx, template, original)
+    if (found) return found
   }
   return undefined
+}
+
+/** Returns undefined for a resource that is closed to the caller. */
+function toFoundResource(
+  ctx: ChatContext,
+  { tool, limitVersion, isCallable }: FoundRow,
+  original: string,
+): FoundResource | undefined {
+  const offer = isCallable ? toToolOfPrograms(ctx, tool) : undefined
+  if (!isOffer(offer)) return undefined
+  ctx.services.ai.toolLimits.noteVersion(limitVersion)
+  return { offer, original }
 }
 
 export function toOfferedPrompt({ name, title, description, inputSchema, target }: Offer) {

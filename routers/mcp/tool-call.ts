@@ -6,21 +6,18 @@ import { callTool, recordInvalidCall } from '../ai/tools/guarded-call.ts'
 import { toServerSlug } from '../catalogue/tools/tool-names.ts'
 import { consumeRateLimit } from '../core/load/rate-limit.ts'
 import { Problem } from '../core/problems.ts'
-import { toResourceAddress } from '../ports/ai/resource-address.ts'
+import { MAX_ADDRESS, MAX_NAME, toResourceAddress } from '../ports/ai/resource-address.ts'
 import { describeInvalidInput } from '../ports/ai/tool-calls.ts'
 import type { ServedResult, ToolProgress } from '../ports/ai/tool-servers.ts'
 import { GatewayApprovals, type ProgramQuestion, toolAnswer } from './gateway-approvals.ts'
 import { findPrompt, findResource } from './offers.ts'
-
-/** Longest address of a resource, of which each character may be encoded. */
-const MAX_ADDRESS = 6000
 
 /** Longest argument of a prompt, in characters. */
 const MAX_ARGUMENT = 100_000
 
 export const toolCall = z.strictObject({
   server: z.string().max(120).optional().describe('The id of a tool server, or its label as its tools are named.'),
-  name: z.string().max(200),
+  name: z.string().max(MAX_NAME),
   arguments: z.record(z.string(), z.unknown()).default({}),
   canAsk: z.boolean().default(false).describe('True if the program can ask its person whether the call may be made.'),
   answer: toolAnswer.optional(),

@@ -65,6 +65,15 @@ export class AccountTokens {
     })
   }
 
+  /** Returns what `open` would throw if the person has no account that can be used. */
+  async findMissing(server: Server, person: number): Promise<AccountNeeded | undefined> {
+    const row = await this.#findRow(server, person).catch((error: unknown) => {
+      if (error instanceof AccountNeeded) return error
+      throw error
+    })
+    return row instanceof AccountNeeded ? row : undefined
+  }
+
   async #findToken(server: Server, person: number | undefined, signal: AbortSignal): Promise<string> {
     const row = await this.#findRow(server, person)
     if (row.hasEnded) return this.#refresh(server, person, undefined, signal)

@@ -44,7 +44,7 @@ export async function listOffers(
       const { resources, nextCursor } = await client.listResources({ ...page, options })
       return { items: resources, nextCursor }
     })
-    const { resourceTemplates } = await client.listResourceTemplates({ options })
+    const { resourceTemplates } = await client.listResourceTemplates({ options }).catch(takeAsNone)
     listed.push(
       ...resources.map(({ uri, ...resource }) => toListedResource('resource', uri, resource)),
       ...resourceTemplates
@@ -53,6 +53,14 @@ export async function listOffers(
     )
   }
   return validateOffers(listed)
+}
+
+const METHOD_NOT_FOUND = -32601
+
+/** A server with resources need not know of templates. */
+function takeAsNone(error: unknown): { resourceTemplates: [] } {
+  if ((error as { code?: unknown }).code === METHOD_NOT_FOUND) return { resourceTemplates: [] }
+  throw error
 }
 
 interface Page<Item> {

@@ -109,6 +109,10 @@ export class ConnectedToolServers implements ToolServers {
     return this.#withClient(server, limits, (client, signal) => sendCall(client, call, signal))
   }
 
+  async findMissingAccount(server: ToolServer, person: number) {
+    return server.account === 'person' ? this.#accounts.findMissing(server, person) : undefined
+  }
+
   async close(): Promise<void> {
     this.#stdioServers.close()
     await Promise.all(Array.from(this.#all, ({ http }) => http.close()))

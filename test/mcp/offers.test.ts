@@ -55,6 +55,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   desk.behave = undefined
   desk.prompts = prompts
+  desk.resources = [...resources]
   await svc.host.mcpServers.update({ id: String(deskId), groups: [], offers: ['prompts', 'resources'], gateway: true })
   await svc.host.mcp.setAccess({ name: 'desk_review', groups: [], active: true })
   await syncAndApprove(svc)
@@ -217,7 +218,38 @@ describe('what a server offers beside its tools', () => {
     expect((await read(rulesAt(), { token: reader.token })).result.contents).toHaveLength(1)
   })
 
+  test('no template opens a resource that is closed by itself', async () => {
+    const hidden = [
+      { uri: 'desk://shelf/hidden/book', name: 'hidden' },
+      { uri: 'desk://shelf/a%20b/book', name: 'encoded' },
+    ]
+    desk.resources = [...resources, ...hidden]
+    await svc.host.mcp.sync()
+    const readBook = async (shelf: string) => read(`svc://${deskId}/desk%3A%2F%2Fshelf%2F${shelf}%2Fbook`)
+    for (const shelf of ['hidden', '%68idden', 'a%20b'])
+      expect([shelf, (await readBook(shelf)).error?.message]).toEqual([shelf, 'Unknown resource'])
+    expect((await readBook('open')).result.contents).toHaveLength(1)
+    expect((await read(`svc://${deskId}/%00`)).error?.message).toBe('Unknown resource')
+  })
+
+  test('a server that knows of no templates keeps its tools and resources', async () => {
+    desk.behave = ({ rpc, response }) => {
+      if (rpc.method !== 'resources/templates/list') return false
+      const error = { code: -32601, message: 'Method not found' }
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: rpc.id, error }))
+      return true
+    }
+    await svc.host.mcp.sync()
+    expect(await listAll()).toEqual({ ...everything, templates: [] })
+    expect(namesOf((await listTools(svc, { token })).result.tools)).toContain('desk_search')
+  })
+
   test('one that an administrator switches off is unknown, and guests get nothing', async () => {
+    const [tool] = (await svc.host.mcp.tools()).filter(({ name }) => name === 'desk_search')
+    await svc.host.aiTools.update({ id: String(tool?.id), active: false })
+    expect((await send('tools/list', {}, { path: `/mcp/${deskId}` })).result.tools).toEqual([])
     await svc.host.mcp.setAccess({ name: 'desk_review', active: false })
     expect((await getPrompt('desk_review', { title: 'x' })).error?.message).toBe('Unknown prompt')
     for (const method of ['prompts/list', 'prompts/get', 'resources/list', 'resources/read'])

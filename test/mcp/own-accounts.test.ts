@@ -131,6 +131,16 @@ describe('a call', () => {
     expect(JSON.stringify(server.headers)).not.toContain(SHARED_KEY)
   })
 
+  test('a call for which the account is missing is not made, and costs nothing', async () => {
+    await svc.changeCatalogue("update mcp_servers set price_per_call = '0.01 EUR'")
+    const carl = await addPerson()
+    expect(await ask(carl)).toBe(missing())
+    await svc.changeCatalogue('update mcp_servers set price_per_call = null')
+    const uses = () => svc.rows('select outcome, cost_micros from tool_uses where user_id = $1', [carl.id])
+    await expect.poll(uses).toEqual([{ outcome: 'unmade', cost_micros: null }])
+    expect(await svc.rows("select from usage_records where user_id = $1 and kind = 'tool'", [carl.id])).toEqual([])
+  })
+
   test('in a room the account of the person who asks is used', async () => {
     const room = await createAiRoom({ svc } as never, ['editor'])
     const connected = await addPerson('editor-there')

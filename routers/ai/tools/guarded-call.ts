@@ -75,7 +75,7 @@ export async function callCheckedTool<Taken>(
     record.end(result.isError ? 'failed' : 'completed', bytes)
     return { taken, isError: result.isError }
   } catch (error) {
-    record.end(chooseFailure(isBegun, callSignal))
+    record.end(chooseFailure(isBegun && !(error instanceof AccountNeeded), callSignal))
     return { refusal: right.signal.aborted ? RIGHT_ENDED : reportFailure(ctx, tool, surface, error) }
   }
 }
@@ -97,6 +97,8 @@ async function findRefusal(
   input: unknown,
   { asks, signal, roomId }: Pick<GuardedCallOptions<unknown>, 'asks' | 'signal' | 'roomId'>,
 ): Promise<Refusal | undefined> {
+  const missing = await findMissingAccount(ctx, tool)
+  if (missing) return { refusal: missing.message, outcome: 'unmade' }
   // To ask may use up what the person allowed once, so a call for which there is no room does not ask.
   const full = tool.needsApproval ? await checkLimits(ctx, { tool, roomId }) : undefined
   if (full !== undefined) return { refusal: full, outcome: 'limited' }
@@ -105,6 +107,10 @@ async function findRefusal(
   const limited = await countCall(ctx, { tool, roomId })
   return limited === undefined ? undefined : { refusal: limited, outcome: 'limited' }
 }
+
+/** Without an account nothing would reach the tool server, so nothing is counted. */
+const findMissingAccount = async ({ services, caller }: ChatContext, { target }: CallableTool) =>
+  'server' in target ? services.ai.toolServers.findMissingAccount(target.server.server, caller.person.id) : undefined
 
 const RIGHT_ENDED = 'The call was ended, because this tool may not be called any more.'
 

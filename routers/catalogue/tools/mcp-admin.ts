@@ -149,7 +149,7 @@ async function tryTool(ctx: Context, { name, hash, input }: TrialInput): Promise
   ctx.auditedCall?.setSubject(`ai-tools:${name}`).recordChange({ tool: name })
   const tool = (await ctx.services.sql(listServerTools)).find((each) => each.name === name)
   const servers = await ctx.services.sql(listToolServers)
-  const { server } = servers.find(({ server }) => server.label === tool?.server) ?? {}
+  const { server } = servers.find(({ server }) => server.id === tool?.serverId) ?? {}
   if (tool?.kind !== 'tool' || !server) throw new Problem('not_found')
   if (tool.hash !== hash) throw new Problem('precondition_failed')
   const person = ctx.caller.type === 'user' ? ctx.caller.person.id : 0

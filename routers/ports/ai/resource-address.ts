@@ -1,3 +1,9 @@
+/** Longest name of a tool or prompt in a request of a program. */
+export const MAX_NAME = 200
+
+/** Longest address of a resource in a request, of which each character may be encoded. */
+export const MAX_ADDRESS = 6000
+
 /** Expressions of a template of addresses, such as `{name}` or `{?page,size}` (RFC 6570). */
 const EXPRESSION = /\{([+#./;?&]?)[\w.%,*:]+\}/g
 const MAX_EXPRESSIONS = 10
@@ -55,7 +61,9 @@ export function parseResourceAddress(address: string): ResourceAddress | undefin
   const [, server, path = ''] = /^svc:\/\/([1-9]\d{0,8})\/(.+)$/s.exec(address) ?? []
   if (server === undefined) return undefined
   try {
-    return { server: Number(server), path, original: decodeURIComponent(path) }
+    const original = decodeURIComponent(path)
+    // PostgreSQL stores no such character, so no address has it.
+    return original.includes('\0') ? undefined : { server: Number(server), path, original }
   } catch {
     return undefined
   }

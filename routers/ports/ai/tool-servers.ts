@@ -67,6 +67,8 @@ export interface ToolServers {
    * to the server.
    */
   call(server: ToolServer, call: ToolServerCall, signal: AbortSignal): Promise<ServedResult>
+  /** Returns what a call would throw if the person has no account of their own there, and must have one. */
+  findMissingAccount(server: ToolServer, person: number): Promise<AccountNeeded | undefined>
 }
 
 /** An error for the model. It is a class, because results may have a member `error`. */
