@@ -205,7 +205,7 @@ describeWith('chromium')('the list of conversations', () => {
       svc.rows<{ n: number }>(
         `select count(*)::int as n from ${table} join users u on u.id = user_id where username = 'tess'`,
       )
-    const attach = (name: string, content = 'plan', mimeType = 'text/plain') =>
+    const attach = (name: string, content: string | Buffer = 'plan', mimeType = 'text/plain') =>
       page
         .locator('input[type=file]')
         .first()
@@ -235,7 +235,10 @@ describeWith('chromium')('the list of conversations', () => {
     await page.getByRole('button', { name: 'Temporary chat' }).click()
     await page.getByText('It was attached for a temporary chat.').waitFor()
     await page.getByRole('button', { name: 'Temporary chat' }).click()
-    await attach('peanut.png', 'pixels', 'image/png')
+    await attach('nuts.zip', 'PK\x03\x04\0', 'application/zip')
+    await page.getByText('Files of this kind are not accepted.').waitFor()
+    await page.getByRole('button', { name: 'Remove nuts.zip' }).click()
+    await attach('peanut.jpg', Buffer.from('89504e470d0a1a0a', 'hex'), 'image/jpeg')
     await page.getByText('No model here sees pictures.').waitFor()
     requests.length = 0
     await chat.sendQuestion('Whisper of walnuts')
@@ -244,7 +247,7 @@ describeWith('chromium')('the list of conversations', () => {
     const sent = () => requests.findLast(({ url }) => url.includes('completeStream'))?.body ?? ''
     const encode = (text: string) => Buffer.from(text).toString('base64')
     expect(sent()).toContain(encode('Plant pistachios'))
-    expect(sent()).toContain('The file “peanut.png” cannot be read by this model.')
+    expect(sent()).toContain('The file “peanut.jpg” cannot be read by this model.')
     await attach('late.bin', 'no\0text')
     await page.getByText('Files of this kind are not accepted.').waitFor()
     await page.getByRole('button', { name: 'Remove late.bin' }).click()
@@ -259,7 +262,7 @@ describeWith('chromium')('the list of conversations', () => {
     const download = page.waitForEvent('download')
     await page.getByRole('button', { name: 'hidden.md' }).click()
     expect(await readFile(await (await download).path(), 'utf8')).toBe('Plant pistachios')
-    for (const text of ['walnuts', 'pistachios', 'hidden.md', 'peanut.png', 'pecans', 'late.txt'])
+    for (const text of ['walnuts', 'pistachios', 'hidden.md', 'peanut.jpg', 'pecans', 'late.txt'])
       expect(await countRows(text)).toBe(0)
     expect(requests.filter(({ url }) => url.includes('attachments'))).toEqual([])
     expect(await countOwn('conversations')).toEqual([{ n: 0 }])

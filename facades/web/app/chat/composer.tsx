@@ -15,8 +15,9 @@ import { IconButton } from '../shared/ui/icon-button.tsx'
 import { useUploads } from '../shared/uploads.ts'
 import { getDraftName } from './chat-model.ts'
 import { type ModelChoice, useFileFit } from './file-fit.tsx'
-import type { QueuedContent, WrittenQuestion } from './queued-questions.ts'
+import { type QueuedContent, queuedQuestions, type WrittenQuestion } from './queued-questions.ts'
 import { runTask, useTask } from './tasks.ts'
+import { isInMessage } from './temporary-chats.ts'
 
 interface QuestionComposerProps {
   /** The conversation; undefined before it is created. */
@@ -103,6 +104,9 @@ const SendOrStop = ({
     <SendButton disabled={!canSubmit} />
   )
 
+/** Returns true if a message or a waiting question of this page has a file. */
+const isSentOnPage = (id: string): boolean => isInMessage(id) || queuedQuestions.hasFile(id)
+
 /** The question that is being written. It stays in the form if it cannot be sent. */
 function useQuestionForm(
   slug: string | undefined,
@@ -111,7 +115,7 @@ function useQuestionForm(
   const { connection, conversationKey } = useSession()
   const draftName = getDraftName(slug)
   const draft = useDraft(conversationKey, String(connection.userinfo?.id), draftName)
-  const uploads = useUploads(draftName, { isOnPage: isTemporaryDraft(draftName) })
+  const uploads = useUploads(draftName, { isOnPage: isTemporaryDraft(draftName), isInUse: isSentOnPage })
   useAttachmentTarget('chat', uploads.add)
   const hasContent = draft.text.trim() !== '' || uploads.ids.length > 0
   const isComplete = !uploads.isUploading && hasContent

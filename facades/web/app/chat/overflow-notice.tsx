@@ -3,6 +3,7 @@ import { useState } from 'react'
 import { describeError } from '../shared/api/error-text.ts'
 import { focusField } from '../shared/conversation/composer.tsx'
 import { type ChatModel, findModelLabel } from '../shared/models/models.ts'
+import { isPageFile, isText } from '../shared/page-files.ts'
 import { t } from '../shared/text/labels.ts'
 import { Button } from '../shared/ui/button.tsx'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
@@ -69,8 +70,9 @@ function ShortenButton({ overflow, edit }: { overflow: Overflow; edit: (number: 
   const { sendBeginning } = useChatActions()
   const [state, setState] = useState<'ready' | 'sending' | { error: unknown }>('ready')
   const { file, question, isFollowed } = overflow
-  if (!file || isFollowed || file.fileType === 'image')
-    return <Button onClick={() => edit(question)}>{t('app.message.edit')}</Button>
+  // Only the service reads the text of other documents.
+  const isCuttable = file && (isPageFile(file.id) ? isText(file) : file.fileType !== 'image')
+  if (!isCuttable || isFollowed) return <Button onClick={() => edit(question)}>{t('app.message.edit')}</Button>
   const send = () => {
     setState('sending')
     sendBeginning(overflow).then(

@@ -4,6 +4,7 @@ import { guardClosing } from '../shared/closing-guard.ts'
 import { StoredDraft } from '../shared/conversation/draft.ts'
 import { Listeners } from '../shared/listeners.ts'
 import { isRecord, parseRecord } from '../shared/local-store.ts'
+import { forgetPageFile, nameFiles } from '../shared/page-files.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { type DraftFile, isDraftFile } from '../shared/uploads.ts'
@@ -56,6 +57,10 @@ class QueuedQuestions {
 
   find = (slug: string): QueuedQuestion | undefined => this.#entries.get(slug)?.question
 
+  /** Returns true if a waiting question has a file. */
+  hasFile = (id: string): boolean =>
+    [...this.#entries.values()].some(({ question }) => question.files.some((file) => file.id === id))
+
   /** Adds a question for after the running answer. Throws if another one waits already. */
   async add(slug: string, draft: StoredDraft, question: Omit<QueuedContent, 'id'>): Promise<void> {
     if (this.#entries.has(slug)) throw new InputError(t('app.queued.another'))
@@ -72,12 +77,24 @@ class QueuedQuestions {
     })
   }
 
-  /** Lets a question wait in the chat that its temporary one has become. */
-  move(from: string, to: string, draft: StoredDraft): void {
+  /**
+   * Lets a question wait in the chat that its temporary one has become. The names of its files stand before its text in
+   * place of the files, which are not kept. It was not stored under the new name, so how it was sent tells nothing there.
+   */
+  async move(from: string, to: string, draft: StoredDraft): Promise<void> {
     const entry = this.#entries.get(from)
     if (!entry) return
-    this.#entries.set(to, { ...entry, draft })
+    const { sealed, files, ...question } = entry.question
+    const moved: Entry = {
+      ...entry,
+      draft,
+      question: { ...question, files: [], text: nameFiles(question.text, files) },
+    }
+    this.#entries.set(to, moved)
     this.#set(from, undefined)
+    for (const { id } of files) forgetPageFile(id)
+    const { state, reason, error, ...content } = moved.question
+    moved.isStored = await draft.save(JSON.stringify(content))
   }
 
   /** Lets a question wait for a decision of the person. */

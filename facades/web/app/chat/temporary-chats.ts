@@ -5,7 +5,7 @@ import type { StoredMessage } from '../shared/api/types.ts'
 import { TEMPORARY_PREFIX } from '../shared/conversation/draft.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { Listeners } from '../shared/listeners.ts'
-import { findPageFile, forgetPageFile } from '../shared/page-files.ts'
+import { findPageFile, forgetPageFile, nameFiles } from '../shared/page-files.ts'
 import { t } from '../shared/text/labels.ts'
 import { nameByFirstWords } from './conversation-name.ts'
 import { openMessage } from './message-content.ts'
@@ -69,12 +69,12 @@ const temporaryCalls: ConversationCalls = {
   get: { query: async ({ slug }) => findChat(slug).conversation },
   messages: { query: async ({ slug }) => ({ data: [...findChat(slug).messages], meta: { next: null } }) },
   sendMessage: {
-    async mutate({ slug, role = 'user', content = null, attachments = [], model = null, parent = null, ...message }) {
+    async mutate({ slug, role = 'user', content = null, attachments = [], model = null, parent = null, ...rest }) {
       const chat = findChat(slug)
       const { messages } = chat
       if (chat.isKeeping) throw new InputError(t('app.temporary.keeping'))
       const now = new Date().toISOString()
-      const stored: StoredMessage = {
+      const message: StoredMessage = {
         id: `${messages.length + 1}`,
         conversationId: '0',
         number: `${messages.length + 1}.000`,
@@ -84,14 +84,14 @@ const temporaryCalls: ConversationCalls = {
         model,
         content,
         metadata: null,
-        isComplete: message.isComplete ?? true,
+        isComplete: rest.isComplete ?? true,
         attachments: attachments.map(toAttachment),
         createdAt: now,
         updatedAt: now,
       }
-      messages.push(stored)
+      messages.push(message)
       chat.importId = crypto.randomUUID()
-      return stored
+      return message
     },
   },
   updateMessage: {
@@ -125,6 +125,12 @@ function toAttachment(id: string): StoredMessage['attachments'][number] {
   const { content, ...facts } = findPageFile(id)
   return { ...facts, uuid: id, identifier: '' }
 }
+
+/** Returns true if a message of a temporary chat has a file. */
+export const isInMessage = (id: string): boolean =>
+  [...chats.values()].some(({ messages }) =>
+    messages.some(({ attachments }) => attachments.some((file) => file.id === id)),
+  )
 
 /** Returns true if a temporary chat has files, which are not kept with it. */
 export const hasFiles = (slug: string): boolean =>
@@ -189,7 +195,7 @@ async function toImported(key: ConversationKey, message: StoredMessage) {
   return {
     role,
     model,
-    content: (attachments.length > 0 ? await nameFiles(key, message) : content) ?? '',
+    content: (attachments.length > 0 ? await sealWithNames(key, message) : content) ?? '',
     isComplete,
     parent: parent ?? Number.parseInt(number, 10) - 1,
     createdAt,
@@ -197,10 +203,9 @@ async function toImported(key: ConversationKey, message: StoredMessage) {
 }
 
 /** Puts the names of a message's files before its text, in place of the files. */
-async function nameFiles(key: ConversationKey, message: StoredMessage): Promise<string> {
-  const names = message.attachments.map(({ name }) => `[${name}]`)
+async function sealWithNames(key: ConversationKey, message: StoredMessage): Promise<string> {
   const { text } = (await openMessage(key, message)).answer
-  return key.seal([names.join(' '), text].filter((each) => each !== '').join('\n\n'))
+  return key.seal(nameFiles(text, message.attachments))
 }
 
 /** Removes a temporary chat from this page. */

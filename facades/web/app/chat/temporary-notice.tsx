@@ -24,7 +24,7 @@ export function TemporaryNotice({ slug, isAnswering }: { slug: string; isAnsweri
     const kept = await keepTemporaryChat(key, slug)
     await refreshConversations()
     await keepTemporaryDrafts(key, owner, [slug, kept])
-    queuedQuestions.move(slug, kept, new StoredDraft(key, owner, getQueueName(kept)))
+    await queuedQuestions.move(slug, kept, new StoredDraft(key, owner, getQueueName(kept)))
     await navigate({ to: '/chat/$slug', params: { slug: kept }, replace: true })
     forgetTemporaryChat(slug)
     forgetTemporaryDrafts(owner, slug)

@@ -1,6 +1,6 @@
 import { InputError } from './api/error-text.ts'
 import { setSessionEnded } from './api/session-end.ts'
-import { addPageFile, findPageFile, isPageFile } from './page-files.ts'
+import { addPageFile, findPageFile, isPageFile, isText } from './page-files.ts'
 import { t } from './text/labels.ts'
 
 const { api: jsonApi = '' } = document.documentElement.dataset
@@ -88,7 +88,10 @@ export const copyFile = async (file: StoredFile): Promise<string> =>
   isPageFile(file.id) ? file.id : uploadCopy(await downloadFile(file))
 
 export async function downloadFile({ id, name, identifier }: StoredFile): Promise<File> {
-  if (isPageFile(id)) return new File([findPageFile(id).content], name)
+  if (isPageFile(id)) {
+    const { mime: type, content } = findPageFile(id)
+    return new File([content], name, { type })
+  }
   const response = await fetch(`/proxy/storage/${identifier}`)
   if (!response.ok) throw new InputError(t('app.files.lost', { name }))
   return new File([await response.blob()], name)
@@ -109,8 +112,8 @@ export async function copyBeginning(
 /** Reads the text of a file; undefined if there is none. */
 async function readTextOf(id: string): Promise<string | undefined> {
   if (isPageFile(id)) {
-    const { mime, content } = findPageFile(id)
-    return mime === 'text/plain' ? content.text() : undefined
+    const file = findPageFile(id)
+    return isText(file) ? file.content.text() : undefined
   }
   const response = await fetch(`${jsonApi}/attachments/${id}/actions/text`)
   return response.ok ? response.text() : undefined

@@ -3,7 +3,7 @@ import { isGone } from './attachment.ts'
 import { guardClosing } from './closing-guard.ts'
 import { useStoredDraft } from './conversation/draft.ts'
 import { isRecord } from './local-store.ts'
-import { addPageFile, isPageFile } from './page-files.ts'
+import { addPageFile, countPageBytes, forgetPageFile, isPageFile } from './page-files.ts'
 import { useSession } from './session.tsx'
 import { formatMegabytes } from './text/file-size.ts'
 import { t } from './text/labels.ts'
@@ -29,41 +29,44 @@ interface UploadsOptions {
   seal?: SealFile
   /** True if the files stay on this page, as nothing of their chat is stored. */
   isOnPage?: boolean
+  /** Returns true if a file of this page is in a message or a waiting question, too. */
+  isInUse?: ((id: string) => boolean) | undefined
 }
 
 /**
  * Uploads the files for the next message one after the other, so that they keep their order. They are part of the draft
  * with this name. An upload goes on when the form is left, and its file joins the draft.
  */
-export function useUploads(draftName: string, { seal, isOnPage = false }: UploadsOptions = {}) {
+export function useUploads(draftName: string, { seal, isOnPage = false, isInUse }: UploadsOptions = {}) {
   const [listed, setUploads] = useState<Upload[]>([])
-  const uploads = listed.map((each) => refuseOther(each, isOnPage))
+  const uploads = listed.map((each) => refuseOtherUpload(each, isOnPage))
   const nextKey = useRef(0)
   const change = (key: number, changes: Partial<Upload>) =>
     setUploads((all) => all.map((each) => (each.key === key ? { ...each, ...changes } : each)))
 
-  const keepLate = (file: DraftFile) => draftFiles.keepLate(file)
+  const keepLateFile = (file: DraftFile) => draftFiles.keepLateFile(file)
   const store = isOnPage ? keepOnPage : (file: File, options: UploadOptions) => uploadFile(file, { ...options, seal })
-  const { upload, stop } = useUploadQueue(change, { store, keepLate })
+  const { upload, remake, stop } = useUploadQueue(change, { store, keepLateFile, isInUse })
   const addOne = (file: File, text?: string): Promise<boolean> => {
     const key = nextKey.current++
     setUploads((all) => [...all, { key, name: file.name, progress: 0, text }])
     return upload(key, file, text)
   }
   const remove = (key: number) => {
-    stop(key)
+    stop(key, listed.find((each) => each.key === key)?.id)
     setUploads((all) => all.filter((each) => each.key !== key))
   }
   const restoreOne = async (file: DraftFile): Promise<void> => {
     const key = nextKey.current++
     const { id, text } = file
-    if (listed.some((each) => each.id === id)) return
-    setUploads((all) => [...all, { ...file, key, progress: 1 }])
-    if (!(await isGone(id))) return
+    setUploads((all) => (all.some((each) => each.id === id) ? all : [...all, { ...file, key, progress: 1 }]))
+    // The file of a text that belongs elsewhere is made anew in any case.
+    if ((text !== undefined && isPageFile(id) !== isOnPage) || !(await isGone(id))) return
     change(key, { id: undefined, ...(text === undefined && { refusal: t('app.files.expired') }) })
     if (text !== undefined) await upload(key, new File([text], file.name), text)
   }
   const draftFiles = useDraftFiles(draftName, uploads, restoreOne)
+  useOtherTexts(listed, isOnPage, remake)
   return {
     uploads,
     add: (files: Iterable<File>) => {
@@ -88,33 +91,63 @@ export function useUploads(draftName: string, { seal, isOnPage = false }: Upload
   }
 }
 
-/** Refuses a file that is uploaded where nothing is, or the other way round. */
-const refuseOther = (upload: Upload, isOnPage: boolean): Upload =>
-  upload.id === undefined || isPageFile(upload.id) === isOnPage
-    ? upload
-    : { ...upload, id: undefined, refusal: t(isOnPage ? 'app.temporary.storedFile' : 'app.temporary.pageFile') }
+/** Has the files of texts made anew that are uploaded where nothing is, or the other way round. */
+function useOtherTexts(uploads: readonly Upload[], isOnPage: boolean, remake: (file: Upload, text: string) => void) {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only the list and the place of its files matter.
+  useEffect(() => {
+    for (const file of uploads)
+      if (file.id !== undefined && file.text !== undefined && isPageFile(file.id) !== isOnPage) remake(file, file.text)
+  }, [uploads, isOnPage])
+}
+
+/** Refuses a file that is uploaded where nothing is, or the other way round. That of a text is about to be made anew. */
+function refuseOtherUpload(upload: Upload, isOnPage: boolean): Upload {
+  const { id, text } = upload
+  if (id === undefined || isPageFile(id) === isOnPage) return upload
+  if (text !== undefined) return { ...upload, id: undefined, progress: 0 }
+  return { ...upload, id: undefined, refusal: t(isOnPage ? 'app.temporary.storedFile' : 'app.temporary.pageFile') }
+}
 
 interface FileRules {
   maxFileSize?: number
+  allowedMimeTypes?: readonly string[]
 }
 
 interface QueueOptions {
-  store: (file: File, options: UploadOptions) => Promise<UploadResult>
+  store: (file: File, options: UploadOptions, rules: FileRules) => Promise<UploadResult>
   /** Keeps a file that is complete after the form was left. */
-  keepLate: (file: DraftFile) => Promise<void>
+  keepLateFile: (file: DraftFile) => Promise<void>
+  isInUse: UploadsOptions['isInUse']
 }
 
-async function keepOnPage(file: File): Promise<UploadResult> {
-  const id = await addPageFile(file)
-  return id === undefined ? { refusal: t('app.files.kind') } : { id }
+/** The most bytes of all files of the page, as a question is sent with those of its chat. */
+const MAX_PAGE_BYTES = 14 * 1024 * 1024
+
+async function keepOnPage(
+  file: File,
+  { signal }: UploadOptions,
+  { allowedMimeTypes }: FileRules,
+): Promise<UploadResult> {
+  if (signal?.aborted) return {}
+  if (countPageBytes() + file.size > MAX_PAGE_BYTES)
+    return { refusal: t('app.temporary.tooManyBytes', { size: formatMegabytes(MAX_PAGE_BYTES) }) }
+  const id = await addPageFile(file, allowedMimeTypes)
+  if (id === undefined) return { refusal: t('app.files.kind') }
+  if (!signal?.aborted) return { id }
+  forgetPageFile(id)
+  return {}
 }
 
 /** Uploads listed files one after the other. */
-function useUploadQueue(change: (key: number, changes: Partial<Upload>) => void, { store, keepLate }: QueueOptions) {
+function useUploadQueue(
+  change: (key: number, changes: Partial<Upload>) => void,
+  { store, keepLateFile, isInUse }: QueueOptions,
+) {
   const { connection } = useSession()
   const queue = useRef<Promise<unknown>>(Promise.resolve())
   const stops = useRef(new Map<number, AbortController>())
-  const { maxFileSize = Number.POSITIVE_INFINITY } = (connection.configs['storage_files'] ?? {}) as FileRules
+  const rules = (connection.configs['storage_files'] ?? {}) as FileRules
+  const { maxFileSize = Number.POSITIVE_INFINITY } = rules
   /** Resolves with true if the file was taken. */
   const upload = async (key: number, file: File, text?: string): Promise<boolean> => {
     if (file.size > maxFileSize) {
@@ -128,17 +161,29 @@ function useUploadQueue(change: (key: number, changes: Partial<Upload>) => void,
     const endGuard = guardClosing()
     const uploaded = queue.current
       .then(async () => {
-        const result = await store(file, { signal, showProgress })
-        if (result.id !== undefined) await keepLate(toDraftFile(result.id, file.name, text))
+        const result = await store(file, { signal, showProgress }, rules)
+        if (result.id !== undefined) await keepLateFile(toDraftFile(result.id, file.name, text))
         return result
       })
+      // Reading fails for a folder, or a file that was removed; the files behind it are uploaded all the same.
+      .catch((): UploadResult => ({ refusal: t('app.files.refused') }))
       .finally(endGuard)
     queue.current = uploaded
     const result = await uploaded
     change(key, result)
     return result.id !== undefined
   }
-  return { upload, stop: (key: number) => stops.current.get(key)?.abort() }
+  /** Ends an upload, and forgets its file if only this page had it. */
+  const stop = (key: number, id: string | undefined) => {
+    stops.current.get(key)?.abort()
+    if (id !== undefined && !isInUse?.(id)) forgetPageFile(id)
+  }
+  const remake = ({ key, id, name }: Upload, text: string) => {
+    stop(key, id)
+    change(key, { id: undefined, progress: 0 })
+    void upload(key, new File([text], name), text)
+  }
+  return { upload, remake, stop }
 }
 
 /** Returns a name that none of the files has. */
@@ -210,13 +255,13 @@ function useDraftFiles(draftName: string, uploads: readonly Upload[], restoreOne
     /** Removes the files from the draft. */
     forget: () => draft.remove(),
     /** Adds a file to the draft, or to the form that shows it now, if the form of its upload was left. */
-    async keepLate(file: DraftFile): Promise<void> {
+    async keepLateFile(file: DraftFile): Promise<void> {
       const { draft, isShown } = latest.current
       if (isShown) return
       const files = parseDraftFiles(await draft.open())
-      const addToShown = shownForms.get(draft.storageKey)
-      if (addToShown) await addToShown(file)
-      else await draft.save(JSON.stringify([...files, file]))
+      if (!shownForms.has(draft.storageKey)) await draft.saveOrHold(JSON.stringify([...files, file]))
+      // A form that was opened meanwhile has perhaps read the draft without the file.
+      await shownForms.get(draft.storageKey)?.(file)
     },
   }
 }

@@ -78,6 +78,11 @@ export class StoredDraft {
     }
   }
 
+  /** Saves the text, or keeps it on this page where it cannot be stored but may be. */
+  async saveOrHold(text: string): Promise<void> {
+    if (!(await this.save(text)) && !this.isTemporary) temporaryDrafts.set(this.storageKey, text)
+  }
+
   remove(): void {
     clearTimeout(this.#timer)
     this.#version++
@@ -99,8 +104,7 @@ export async function keepTemporaryDrafts(
 ): Promise<void> {
   for (const [storageKey, text] of listTemporaryDrafts(owner, temporarySlug)) {
     const name = storageKey.slice(buildPrefix(owner).length).replace(temporarySlug, slug)
-    const isStored = await new StoredDraft(key, owner, name).save(text)
-    if (!isStored) temporaryDrafts.set(buildPrefix(owner) + name, text)
+    await new StoredDraft(key, owner, name).saveOrHold(text)
   }
 }
 
