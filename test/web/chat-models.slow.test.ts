@@ -85,6 +85,28 @@ describeWith('chromium')('the models of a chat', () => {
     )
   })
 
+  test('a picture of a temporary chat reaches a model that sees pictures, and goes on with it', async () => {
+    await using chat = await openChat(svc, 'pia')
+    const { page } = chat
+    const picture = Buffer.from('89504e470d0a1a0a0000000d', 'hex')
+    const sent = () => JSON.stringify(upstream.requests.at(-1)?.body.messages)
+    await page.getByRole('button', { name: 'Temporary chat' }).click()
+    await page.locator('input[type=file]').first().setInputFiles({ name: 'nut.png', mimeType: '', buffer: picture })
+    await page.getByText('Ready to send').waitFor()
+    await chat.sendQuestion('What is it?')
+    await page.getByText('Aye.').waitFor()
+    await chat.answered()
+    expect(sent()).toContain(`data:image/png;base64,${picture.toString('base64')}`)
+    upstream.requests.length = 0
+    await page.getByRole('button', { name: 'Edit question' }).click()
+    await page.getByRole('textbox', { name: 'Edit question' }).fill('And now?')
+    await page.getByRole('button', { name: 'Send again' }).click()
+    await page.getByText('2 of 2').waitFor()
+    await chat.answered()
+    expect(sent()).toContain('And now?')
+    expect(sent()).toContain(`data:image/png;base64,${picture.toString('base64')}`)
+  })
+
   test('the list groups models by provider, after the favourites and the last used', async () => {
     await using chat = await openChat(svc, 'ben')
     const { page } = chat

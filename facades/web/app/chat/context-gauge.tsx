@@ -58,14 +58,14 @@ function FullnessMeter({ slug, chat: { steps, turn, model, preparation } }: Cont
   const { summarise } = useChatActions()
   const maxTokens = model?.limits?.maxInputTokens ?? undefined
   const { instructions = '' } = preparation
-  const loaded = useMemo(() => steps.map(({ message }) => message), [steps])
-  const isNeeded = useMemo(() => maxTokens !== undefined && !isMeasurable(loaded), [loaded, maxTokens])
-  const { path, isRead } = useSentPath(slug, loaded, isNeeded)
+  const messages = useMemo(() => steps.map(({ message }) => message), [steps])
+  const isNeeded = useMemo(() => maxTokens !== undefined && !isMeasurable(messages), [messages, maxTokens])
+  const { path, isRead } = useSentPath(slug, messages, isNeeded)
   const share = useMemo(
     () => (maxTokens ? measureContext(path, maxTokens, estimateTokens(instructions)) / maxTokens : 0),
     [path, maxTokens, instructions],
   )
-  const end = loaded.at(-1)?.number
+  const end = messages.at(-1)?.number
   if (!model || end === undefined || share < SHOWN_SHARE || isSentTooLong(turn?.error)) return null
   const isFull = share >= FULL_SHARE
   const canSummarise = isFull && planSummary(splitPath(path), maxTokens) !== undefined

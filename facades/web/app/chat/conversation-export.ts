@@ -37,24 +37,24 @@ export async function exportConversations(
 ): Promise<void> {
   const { BlobReader, BlobWriter, ZipWriter } = await import('@zip.js/zip.js/lib/zip-core-custom.js')
   const zip = new ZipWriter(new BlobWriter('application/zip'))
-  let saved = 0
-  report(saved)
-  const missing: string[] = []
+  let count = 0
+  report(count)
+  const goneNames: string[] = []
   const write = (conversation: Conversation) =>
     writeConversation(key, conversation, kind).catch((error: unknown) => {
       if (!isNotFound(error)) throw error
-      missing.push(conversation.name)
+      goneNames.push(conversation.name)
     })
-  for await (const written of readAhead(conversations, READ_AT_ONCE, write)) {
-    if (!written) continue
-    saved++
+  for await (const file of readAhead(conversations, READ_AT_ONCE, write)) {
+    if (!file) continue
+    count++
     // Several conversations may have the same name.
-    await zip.add(`${saved} ${written.name}.${kind}`, new BlobReader(written.content))
-    report(saved)
+    await zip.add(`${count} ${file.name}.${kind}`, new BlobReader(file.content))
+    report(count)
   }
   const archive = await zip.close()
-  if (saved > 0) saveFile(archive, `${t('app.chats')}.zip`)
-  if (missing.length > 0) throw new InputError(t('app.export.missing', { names: formatNames(missing) }))
+  if (count > 0) saveFile(archive, `${t('app.chats')}.zip`)
+  if (goneNames.length > 0) throw new InputError(t('app.export.missing', { names: formatNames(goneNames) }))
 }
 
 /** Yields the results in order, while at most so many more are on their way. */

@@ -70,7 +70,7 @@ async function readContent(file: File): Promise<Blob | undefined> {
 
 /** How the kinds begin that the service knows by their bytes: the pictures that models get, and documents. */
 const beginnings: readonly (readonly [type: string, beginning: RegExp])[] = [
-  ['image/png', /^\x89PNG/],
+  ['image/png', /^\x89PNG\r\n/],
   ['image/jpeg', /^\xff\xd8\xff/],
   ['image/gif', /^GIF8/],
   ['image/webp', /^RIFF.{4}WEBP/s],
