@@ -1,5 +1,5 @@
 import { inputs } from 'virtual:admin-inputs'
-import type { ComponentProps, ReactNode } from 'react'
+import { type ComponentProps, type ReactNode, useId } from 'react'
 import type { Client } from '../../../client/index.ts'
 import type { Member, MemberKind } from '../../admin-inputs.ts'
 import { t } from '../shared/text/labels.ts'
@@ -73,10 +73,12 @@ interface FormFieldsProps {
   record?: object | undefined
   /** The choices of members that name other records. */
   choices?: Readonly<Record<string, Choices>>
+  /** Well-known values of members that take other texts, too. */
+  suggestions?: Readonly<Record<string, Choices>> | undefined
 }
 
 /** The fields of a form. */
-export const FormFields = ({ form: { area, members }, record, choices = {} }: FormFieldsProps) => (
+export const FormFields = ({ form: { area, members }, record, choices = {}, suggestions = {} }: FormFieldsProps) => (
   <div className={styles.fields}>
     {members.map(([name, member]) => (
       <MemberField
@@ -86,6 +88,7 @@ export const FormFields = ({ form: { area, members }, record, choices = {} }: Fo
         member={member}
         value={record ? getValue(record, name) : member.default}
         choices={choices[name]}
+        suggestions={suggestions[name]}
         isUpdate={record !== undefined}
       />
     ))}
@@ -100,6 +103,7 @@ interface MemberFieldProps {
   member: Member
   value: unknown
   choices?: Choices | undefined
+  suggestions?: Choices | undefined
   isUpdate: boolean
 }
 
@@ -145,7 +149,22 @@ const getFieldProps = ({ area, name, member, value, isUpdate }: MemberFieldProps
   }
 }
 
-const LineInput = (props: InputProps) => <Field {...getFieldProps(props)} autoComplete="off" />
+function LineInput(props: InputProps) {
+  const { suggestions } = props
+  const list = useId()
+  const field = getFieldProps(props)
+  if (!suggestions) return <Field {...field} autoComplete="off" />
+  return (
+    <>
+      <Field {...field} list={list} autoComplete="off" />
+      <datalist id={list}>
+        {suggestions.map(([value, text]) => (
+          <option key={value} value={value} label={text} />
+        ))}
+      </datalist>
+    </>
+  )
+}
 
 const NumberInput = (props: InputProps) => {
   const { maxLength: _, ...field } = getFieldProps(props)
@@ -219,6 +238,7 @@ const includes = (list: unknown, value: string) => Array.isArray(list) && list.i
 interface FormButtonProps<Change> extends Omit<ComponentProps<typeof ActionButton>, 'act' | 'action'> {
   form: Form<Change>
   choices?: Readonly<Record<string, Choices>> | undefined
+  suggestions?: FormFieldsProps['suggestions']
   action?: string
   /** Makes the change, on the condition that the record is still the one that the fields began with. */
   save: (change: Change, condition: VersionCondition, form: FormData) => Promise<unknown>
@@ -231,6 +251,7 @@ const MANY_FIELDS = 3
 export const FormButton = <Change,>({
   form,
   choices,
+  suggestions,
   action = t('app.save'),
   save,
   children,
@@ -242,7 +263,7 @@ export const FormButton = <Change,>({
     action={action}
     act={(data, condition) => save(form.read(data, button.record), condition, data)}
   >
-    <FormFields form={form} record={button.record} choices={choices ?? {}} />
+    <FormFields form={form} record={button.record} choices={choices ?? {}} suggestions={suggestions} />
     {children}
   </ActionButton>
 )

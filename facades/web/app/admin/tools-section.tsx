@@ -94,17 +94,18 @@ const EditOfferAccess = ({ tool }: { tool: Tool }) => (
 
 /** Compares the approved definition with the current one. The shown version is the one that gets approved. */
 function Approve({ tool }: { tool: Tool }) {
-  const { name, hash, approved, definition, isApproved, hasNewMembers } = tool
+  const { name, kind, mcpName, hash, approved, definition, isApproved, hasNewMembers } = tool
   if (isApproved && !hasNewMembers) return null
   return (
     <ActionButton
       label={t('app.admin.approve')}
       title={t('app.admin.approveOf', { name })}
-      text={t('app.admin.approveText')}
+      text={t(kind === 'tool' ? 'app.admin.approveText' : 'app.admin.approveOfferText')}
       width="full"
       action={t('app.admin.approve')}
       act={() => api.mcp.approve.mutate({ name, hash })}
     >
+      <p>{t('app.admin.knownAs', { name: mcpName })}</p>
       <SideBySide>
         <Definition title={t('app.admin.approvedNow')} definition={approved} other={definition} />
         <Definition title={t('app.admin.offeredNow')} definition={definition} other={approved} />

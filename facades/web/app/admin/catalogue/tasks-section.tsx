@@ -57,7 +57,8 @@ export const TasksSection = defineSection({
       title={t('app.admin.addTask')}
       action={t('app.admin.add')}
       form={newTask}
-      choices={{ model: listModelChoices(data?.models), modelType: listTaskChoices() }}
+      choices={{ model: listModelChoices(data?.models) }}
+      suggestions={taskSuggestions}
       save={(task) => api.systemModels.create.mutate(task)}
     />
   ),
@@ -77,7 +78,8 @@ function TaskActions({ task, models, findLine }: { task: Task } & Omit<Tasks, 't
         title={t('app.admin.editOf', { name: nameTask(task.modelType) })}
         record={record}
         form={changedTask}
-        choices={{ model: listModelChoices(models), modelType: listTaskChoices(task.modelType) }}
+        choices={{ model: listModelChoices(models) }}
+        suggestions={taskSuggestions}
         save={(change, condition) => api.systemModels.update.mutate({ id: task.id, ...condition, ...change })}
       />
       <RemoveButton
@@ -95,11 +97,7 @@ const knownTasks = ['default', 'title_generation', 'prompt_improvement', 'summar
 
 const nameTask = (modelType: string): string => getChoiceLabel('modelType', modelType, 'systemModels')
 
-/** Lists the known tasks, and the one that a record has. */
-const listTaskChoices = (current?: string) =>
-  [...new Set([...knownTasks, ...(current === undefined ? [] : [current])])].map(
-    (each) => [each, nameTask(each)] as const,
-  )
+const taskSuggestions = { modelType: knownTasks.map((each) => [each, nameTask(each)] as const) }
 
 const listModelChoices = (models: readonly ModelWithProvider[] = []) =>
   models.map(({ id, label }) => [id, label] as const)
