@@ -265,6 +265,7 @@ describeWith('chromium')('operation in the administration', () => {
     await page.getByRole('button', { name: 'Add server' }).click()
     await dialog.getByLabel('Name').fill('foe')
     await dialog.getByLabel('Address').fill(server.url)
+    await dialog.getByLabel('Prompts').check()
     await dialog.getByRole('button', { name: 'Add', exact: true }).click()
     await dialog.waitFor({ state: 'detached' })
     await page.getByRole('button', { name: 'Read the tools' }).click()
@@ -336,6 +337,17 @@ describeWith('chromium')('operation in the administration', () => {
     await dialog.getByRole('button', { name: 'Save' }).click()
     await dialog.waitFor({ state: 'detached' })
     expect(await svc.rows('select count(*)::int as links from ai_model_tools')).toEqual([{ links: 1 }])
+
+    server.prompts = [{ name: 'Book review', description: 'Reviews a book.' }]
+    await showAdmin(page, 'tools')
+    await page.getByRole('button', { name: 'Read the tools' }).click()
+    await page.getByRole('button', { name: 'Approve' }).click()
+    await dialog.getByText('Models do not see it.').waitFor()
+    await dialog.getByText('The server knows it as Book review.').waitFor()
+    expect(await dialog.getByText('Models may call it').count()).toBe(0)
+    await dialog.getByRole('button', { name: 'Approve' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await expect.poll(() => page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
   })
 
   test('the audit log says in both languages who changed what, with links', async () => {

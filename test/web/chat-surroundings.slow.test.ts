@@ -163,6 +163,12 @@ describeWith('chromium')('around a chat', () => {
     await files.getByText('Pasted text.txt').waitFor()
     await files.getByText('Ready').waitFor()
 
+    for (const hints of [1, 0]) {
+      await page.getByRole('button', { name: 'Temporary chat' }).click()
+      await expect.poll(() => page.getByText('This chat is not stored.').count()).toBe(hints)
+      await files.getByText('Ready').waitFor()
+    }
+
     await page.getByRole('button', { name: 'Send', exact: true }).click()
     await page.getByText('Read it.').waitFor()
     await chat.answered()
