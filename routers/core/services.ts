@@ -88,8 +88,8 @@ export interface LimitServices {
   limiter: RateLimiter
   /** Counts the calls of tools by programs that speak MCP, on all replicas. */
   gatewayCalls: ConcurrencyLimiter
-  /** Limits concurrent requests per person on the database, and concurrent changes of shared streams. */
-  semaphores: Record<'person' | 'change', KeyedSemaphore>
+  /** Limits concurrent requests per person on the database, changes of shared streams, and searches per person. */
+  semaphores: Record<'person' | 'change' | 'search', KeyedSemaphore>
   /** Counts the uploads of this process. */
   uploads: InFlightLimiter
   /** Counts the bytes of AI requests in progress in this process, per person. */

@@ -19,13 +19,17 @@ export interface QueryTerms {
 
 export interface IndexQuery {
   knowledgeId: number
-  /** An index of another version is not used. */
+  /** An index of an older version is not used. */
   version: number
   terms: readonly QueryTerms[]
   /** Largest number of passages. */
   limit: number
   /** Reads the words of all files, if there is no index of this version. */
   load(): AsyncIterable<readonly SealedTerms[]>
+  /** Is told the ids of files that are left out, since their words cannot be opened. */
+  reportUnreadable(fileIds: readonly number[]): void
+  /** Ends the search while it waits for an index or makes one. */
+  signal: AbortSignal
 }
 
 export interface RankedPassage {
@@ -37,6 +41,9 @@ export interface RankedPassage {
 
 /** Indexes of knowledge, which are made in memory when they are needed, beside the event loop. */
 export interface KnowledgeIndexes {
-  /** Ranks passages, the best first. A passage that has no word of the question is left out. */
+  /**
+   * Ranks passages, the best first. A passage that has no word of the question is left out. Refuses with `busy` if too
+   * many searches wait for an index, and with `conflict` if the memory does not hold the index.
+   */
   search(query: IndexQuery): Promise<RankedPassage[]>
 }

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
-import { bulkhead } from 'cockatiel'
+import { KeyedSemaphore } from '../../routers/core/load/concurrency.ts'
+import { Problem } from '../../routers/core/problems.ts'
 import type { IndexQuery, KnowledgeIndexes, RankedPassage } from '../../routers/ports/knowledge-indexes.ts'
 import type { IndexReply, IndexResult, IndexTask } from './index-worker.ts'
 
@@ -8,11 +9,20 @@ interface PendingTask {
   reject(error: Error): void
 }
 
+/** Searches that wait for their index; further ones are refused. */
+const MAX_WAITING = 20
+const MAX_WAIT_MS = 30_000
+
 /** Indexes of knowledge in a thread of their own, which starts with the first search. */
 export class ThreadedIndexes implements KnowledgeIndexes {
   readonly #memory: number
   /** One index is made at a time, as each takes memory beside the finished ones. */
-  readonly #building = bulkhead(1, Number.POSITIVE_INFINITY)
+  readonly #building = new KeyedSemaphore({
+    perKey: 1,
+    maxWaiting: MAX_WAITING,
+    maxWaitMs: MAX_WAIT_MS,
+    refusal: 'busy',
+  })
   readonly #pending = new Map<number, PendingTask>()
   #worker: Worker | undefined
   #lastId = 0
@@ -22,23 +32,43 @@ export class ThreadedIndexes implements KnowledgeIndexes {
     this.#memory = memory
   }
 
-  async search({ load, ...query }: IndexQuery): Promise<RankedPassage[]> {
-    const found = await this.#run({ kind: 'search', ...query })
-    return found ?? this.#building.execute(() => this.#build({ load, ...query }))
+  async search(search: IndexQuery): Promise<RankedPassage[]> {
+    const found = await this.#find(search)
+    if (found) return found
+    using _turn = await this.#building.acquire('all', () => search.signal)
+    // Another search may have made it meanwhile.
+    return (await this.#find(search)) ?? (await this.#build(search))
   }
 
   async close(): Promise<void> {
     await this.#worker?.terminate()
   }
 
-  async #build({ load, ...query }: IndexQuery): Promise<RankedPassage[]> {
-    // Another search may have made it meanwhile.
-    const found = await this.#run({ kind: 'search', ...query })
-    if (found) return found
-    const { knowledgeId, version } = query
+  async #find({ knowledgeId, version, terms, limit }: IndexQuery): Promise<RankedPassage[] | undefined> {
+    const { ranked, isTooLarge } = await this.#run({ kind: 'search', knowledgeId, version, terms, limit })
+    if (isTooLarge) throw createTooLargeProblem()
+    return ranked
+  }
+
+  async #build({
+    load,
+    signal,
+    reportUnreadable,
+    knowledgeId,
+    version,
+    terms,
+    limit,
+  }: IndexQuery): Promise<RankedPassage[]> {
+    const languages = terms.map(({ language }) => language)
     try {
-      for await (const files of load()) await this.#run({ kind: 'add', knowledgeId, version, files })
-      return (await this.#run({ kind: 'finish', ...query })) ?? []
+      for await (const files of load()) {
+        if (signal.aborted) throw new Problem('client_gone')
+        const added = await this.#run({ kind: 'add', knowledgeId, version, languages, files })
+        if (added.isTooLarge) throw createTooLargeProblem()
+        if (added.unreadable?.length) reportUnreadable(added.unreadable)
+      }
+      const { ranked = [] } = await this.#run({ kind: 'finish', knowledgeId, version, terms, limit })
+      return ranked
     } catch (error) {
       await this.#run({ kind: 'abandon', knowledgeId, version })
       throw error
@@ -77,3 +107,9 @@ export class ThreadedIndexes implements KnowledgeIndexes {
     this.#pending.clear()
   }
 }
+
+const createTooLargeProblem = () =>
+  new Problem('conflict', {
+    detail:
+      'The knowledge has more words than the memory for searches holds. Delete files, or ask an administrator to raise `KNOWLEDGE_MEMORY`.',
+  })

@@ -4,11 +4,18 @@ import type { QueryTerms, RankedPassage, WordCounts } from '../../routers/ports/
 const K1 = 1.2
 const B = 0.75
 
-/** Bytes of a term in a map, beside its characters. */
-const TERM_BYTES = 120
+/** Measured bytes of a term in a map with its list, beside its characters. */
+const TERM_BYTES = 200
+
+/** Measured bytes of a passage in the list of a term, since a list grows in steps. */
+const POSTING_BYTES = 11
+
+/** A passage and its number of uses share one number, which takes half the memory. More uses do not raise a rank. */
+const USES = 256
 
 /** For each term the passages that have it, ranked by BM25. */
 class Postings {
+  /** For each term `passage * USES + uses`. */
   readonly #passages = new Map<string, number[]>()
   readonly #lengths: number[] = []
   #total = 0
@@ -18,13 +25,14 @@ class Postings {
     let length = 0
     for (const [term, count] of terms) {
       length += count
+      const posting = passage * USES + Math.min(count, USES - 1)
       const found = this.#passages.get(term)
-      if (found) found.push(passage, count)
+      if (found) found.push(posting)
       else {
-        this.#passages.set(term, [passage, count])
+        this.#passages.set(term, [posting])
         this.#bytes += TERM_BYTES + 2 * term.length
       }
-      this.#bytes += 16
+      this.#bytes += POSTING_BYTES
     }
     this.#lengths[passage] = length
     this.#total += length
@@ -42,10 +50,10 @@ class Postings {
     const scores = new Map<number, number>()
     for (const [term, weight] of terms) {
       const found = this.#passages.get(term) ?? []
-      const frequency = found.length / 2
-      const rarity = Math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
-      for (let at = 0; at < found.length; at += 2) {
-        const [passage = 0, uses = 0] = [found[at], found[at + 1]]
+      const rarity = Math.log(1 + (count - found.length + 0.5) / (found.length + 0.5))
+      for (const posting of found) {
+        const passage = Math.floor(posting / USES)
+        const uses = posting % USES
         const norm = K1 * (1 - B + (B * (this.#lengths[passage] ?? 0)) / average)
         const score = (weight * rarity * uses * (K1 + 1)) / (uses + norm)
         scores.set(passage, (scores.get(passage) ?? 0) + score)
@@ -68,15 +76,19 @@ export class SearchIndex {
   readonly #passages: { fileId: number; ordinal: number }[] = []
   readonly #stems = new Postings()
   readonly #pieces = new Postings()
-  #joinsWords = false
+  readonly #joinsWords: boolean
+
+  /** Pieces of words are counted only if a language joins words, as they take most of the memory. */
+  constructor(languages: readonly string[]) {
+    this.#joinsWords = languages.some((language) => joiningLanguages.has(language))
+  }
 
   /** Adds a file with the words of each of its passages. */
   add(fileId: number, language: string, passages: readonly WordCounts[]): void {
-    if (joiningLanguages.has(language)) this.#joinsWords = true
     for (const [ordinal, words] of passages.entries()) {
       const passage = this.#passages.push({ fileId, ordinal }) - 1
       this.#stems.add(passage, countStems(language, words))
-      this.#pieces.add(passage, countPieces(words))
+      if (this.#joinsWords) this.#pieces.add(passage, countPieces(words))
     }
   }
 

@@ -21,6 +21,10 @@ export const createLimitServices = (
 const MAX_CHANGES_PER_LOCK = 2
 const MAX_WAITING = 500
 
+/** Searches of one person at once, which may have to make indexes, and those that wait for them. */
+const MAX_SEARCHES = 2
+const MAX_WAITING_SEARCHES = 8
+
 function createSemaphores({
   DATABASE_POOL,
   DATABASE_PER_PERSON,
@@ -31,5 +35,11 @@ function createSemaphores({
   return {
     person: new KeyedSemaphore({ perKey: perPerson, refusal: 'too_many_requests', ...waiting }),
     change: new KeyedSemaphore({ perKey: MAX_CHANGES_PER_LOCK, refusal: 'busy', ...waiting }),
+    search: new KeyedSemaphore({
+      perKey: MAX_SEARCHES,
+      maxWaiting: MAX_WAITING_SEARCHES,
+      maxWaitMs,
+      refusal: 'too_many_requests',
+    }),
   }
 }

@@ -35,23 +35,45 @@ export async function searchKnowledge(
   ctx: Context,
   { owner, knowledgeId, query, limit }: Search,
 ): Promise<KnowledgeHit[]> {
-  const { sql, vault, knowledge } = ctx.services
+  const { sql, knowledge, limits } = ctx.services
+  using _turn = await limits.semaphores.search.acquire(`${owner}`, ctx.signal)
   const [found] = await sql(findSearchable, [owner, knowledgeId])
   if (!found) throw createUnknownKnowledge()
   const { version, languages } = found
   const words = await sql(listQueryWords, [languages, query])
   const terms = words.map(({ language, words }) => ({ language, words: words.flatMap((word) => [word, 1]) }))
   if (terms.every(({ words }) => words.length === 0)) return []
-  const load = () => readTerms(ctx, knowledgeId)
-  const ranked = await knowledge.search({ knowledgeId, version, terms, limit, load })
+  const ranked = await knowledge.search({
+    knowledgeId,
+    version,
+    terms,
+    limit,
+    load: () => readTerms(ctx, knowledgeId),
+    reportUnreadable: (fileIds) => logUnreadable(ctx, fileIds),
+    signal: ctx.signal(),
+  })
   if (ranked.length === 0) return []
   const ids = [ranked.map(({ fileId }) => fileId), ranked.map(({ ordinal }) => ordinal)]
   const passages = await sql(findPassages, [knowledgeId, ...ids])
   const byPlace = new Map(passages.map((passage) => [toPlace(passage), passage]))
   return ranked.flatMap((one) => {
     const passage = byPlace.get(toPlace(one))
-    return passage ? [toHit(passage, one, vault)] : []
+    return passage ? openOrLog(ctx, passage, () => toHit(passage, one, ctx.services.vault)) : []
   })
+}
+
+/** A file whose key or bytes are damaged must not end the search of all others. */
+function openOrLog<Opened>(ctx: Context, { fileId }: { fileId: number }, open: () => Opened): Opened[] {
+  try {
+    return [open()]
+  } catch {
+    logUnreadable(ctx, [fileId])
+    return []
+  }
+}
+
+function logUnreadable({ services }: Context, fileIds: readonly number[]): void {
+  services.log.error({ fileIds }, 'files of knowledge could not be opened, so a search leaves them out')
 }
 
 const toPlace = ({ fileId, ordinal }: Pick<RankedPassage, 'fileId' | 'ordinal'>) => `${fileId} ${ordinal}`
@@ -66,12 +88,16 @@ function toHit(passage: FoundPassage, { score }: RankedPassage, vault: Context['
 /** Files whose words are read at once. */
 const BATCH_SIZE = 20
 
-async function* readTerms({ services }: Context, knowledgeId: number): AsyncGenerator<SealedTerms[], void> {
+async function* readTerms(ctx: Context, knowledgeId: number): AsyncGenerator<SealedTerms[], void> {
+  const { sql, vault } = ctx.services
   for (let after = 0; ; ) {
-    const rows = await services.sql(listTermsAfter, [knowledgeId, after, BATCH_SIZE])
-    yield rows.map(({ fileId, language, sealed, sealedKey }) => {
-      return { fileId, language, sealed, key: derivePartKey(services.vault, { sealedKey }) }
-    })
+    const rows = await sql(listTermsAfter, [knowledgeId, after, BATCH_SIZE])
+    yield rows.flatMap((row) =>
+      openOrLog(ctx, row, () => {
+        const { fileId, language, sealed } = row
+        return { fileId, language, sealed, key: derivePartKey(vault, row) }
+      }),
+    )
     if (rows.length < BATCH_SIZE) return
     after = rows.at(-1)?.fileId ?? 0
   }

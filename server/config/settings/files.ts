@@ -36,7 +36,9 @@ export const filesShape = {
     .describe('Limits the number of files of all knowledge of one person together.')
     .meta({ priority: 'tuning' }),
   KNOWLEDGE_MEMORY: count(256 * MB, MB)
-    .describe('Limits the memory of this process for the indexes of knowledge that were searched last, in bytes.')
+    .describe(
+      'Limits the memory of this process for the indexes of knowledge that were searched last, in bytes. One that is being made takes at most as much again. Knowledge with a larger index cannot be searched.',
+    )
     .meta({ priority: 'tuning' }),
   FILE_CONVERTER: z
     .enum(['svc_converter', 'gwdg_docling', 'kreuzberg'])
