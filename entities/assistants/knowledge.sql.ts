@@ -60,9 +60,9 @@ export const insertKnowledge = statement<{ id: number }>(
 )
 
 /** Locks a person's own knowledge. Values: the owner's id, and the id. */
-export const lockKnowledge = statement<{ id: number; name: string }>(
+export const lockKnowledge = statement<{ id: number }>(
   'lock-knowledge',
-  `select id, name from ${knowledge} where id = $2::int and owner_id = $1::int for update`,
+  `select id from ${knowledge} where id = $2::int and owner_id = $1::int for update`,
 )
 
 /** Deletes knowledge with its files, and selects the names of the files in their store. Values: ids. */
@@ -112,12 +112,20 @@ export const listKnowledgeFiles = statement<{ file: ListedKnowledgeFile | null; 
     where k.id = $2::int and k.owner_id = $1::int order by f.path, f.id desc limit $3::int offset $4::int`,
 )
 
-/** Sums the files of a person. Values: the owner's id. */
+/** Counts the files of a person's own knowledge; selects nothing if they have no such knowledge. Values: the owner's id, and the id. */
+export const countKnowledgeFiles = statement<{ total: number }>(
+  'count-knowledge-files',
+  `select count(f.id)::int as total from ${knowledge} k left join ${files} f on f.knowledge_id = k.id
+    where k.id = $2::int and k.owner_id = $1::int group by k.id`,
+)
+
+/** Sums the files of a person, without those of a path. Values: the owner's id, and the id of the knowledge with the path. */
 export const sumKnowledgeFiles = statement<{ bytes: number; files: number; unread: number }>(
   'sum-knowledge-files',
   `select coalesce(sum(f.bytes), 0)::float8 as bytes, count(*)::int as files,
           count(*) filter (where f.state in ('waiting', 'reading'))::int as unread
-     from ${files} f join ${knowledge} k on k.id = f.knowledge_id where k.owner_id = $1::int`,
+     from ${files} f join ${knowledge} k on k.id = f.knowledge_id
+    where k.owner_id = $1::int and (f.knowledge_id, f.path) <> ($2::int, $3::varchar)`,
 )
 
 /** Finds the newest version of a path, if it has one of these fingerprints and did not fail. Values: the knowledge's id, the path, and fingerprints. */
@@ -164,17 +172,19 @@ export const beginReading = statement<UnreadFile>(
   `update ${files} f set state = 'reading' where id = $1::int and state in ('waiting', 'reading') returning f.path, f.mime, ${storedColumns('f')}`,
 )
 
-/** Locks the knowledge of a file that is being read; selects nothing if the file is gone. Values: the file's id. */
+/** Locks a file that is being read, and its knowledge; selects nothing if the file is gone. Values: the file's id. */
 export const lockKnowledgeOfFile = statement<{ knowledgeId: number; path: string }>(
   'lock-knowledge-of-file',
   `select k.id as "knowledgeId", f.path from ${knowledge} k join ${files} f on f.knowledge_id = k.id
-    where f.id = $1::int and f.state = 'reading' for update of k`,
+    where f.id = $1::int and f.state = 'reading' for update of k, f`,
 )
 
-/** Sums the passages of a knowledge, without those of a path. Values: the knowledge's id, and the path. */
-export const sumPassages = statement<{ passages: number }>(
+/** Sums the passages of a knowledge, and of all knowledge of its owner, without those of a path. Values: the knowledge's id, and the path. */
+export const sumPassages = statement<{ passages: number; ofOwner: number }>(
   'sum-knowledge-passages',
-  `select coalesce(sum(passages), 0)::int as passages from ${files} where knowledge_id = $1::int and path <> $2`,
+  `select coalesce(sum(f.passages) filter (where f.knowledge_id = $1::int), 0)::int as passages, coalesce(sum(f.passages), 0)::int as "ofOwner"
+     from ${files} f join ${knowledge} k on k.id = f.knowledge_id
+    where k.owner_id = (select owner_id from ${knowledge} where id = $1::int) and (f.knowledge_id, f.path) <> ($1::int, $2::varchar)`,
 )
 
 /** Deletes the versions of a path before a file. Values: the knowledge's id, the path, and the file's id. */
@@ -184,10 +194,10 @@ export const deleteEarlierVersions = statement<{ uuid: string }>(
 )
 
 /** Values: the file's id, language, pages or null, number of passages, whether it is truncated, and notes as JSON. */
-export const finishReading = statement<{ id: number }>(
+export const finishReading = statement<never>(
   'finish-reading-knowledge-file',
   `update ${files} set state = 'ready', language = $2, pages = $3::int, passages = $4::int, truncated = $5::bool, notes = $6::jsonb
-    where id = $1::int and state = 'reading' returning id`,
+    where id = $1::int and state = 'reading'`,
 )
 
 /** Values: the file's id, the reason, pages or null, and notes as JSON. */
@@ -263,9 +273,9 @@ export const countRareWords = statement<{ language: string; words: number }>(
 )
 
 /** Lists the words of texts with their numbers; words and numbers alternate. Values: the text search configuration, and the texts. */
-export const listWords = statement<{ n: number; words: string[]; counts: number[] }>(
+export const listWords = statement<{ words: string[]; counts: number[] }>(
   'list-knowledge-words',
-  `select (t.n - 1)::int as n, to_json(coalesce(array_agg(w.lexeme) filter (where w.lexeme is not null), '{}')) as words,
+  `select to_json(coalesce(array_agg(w.lexeme) filter (where w.lexeme is not null), '{}')) as words,
           to_json(coalesce(array_agg(cardinality(w.positions)) filter (where w.lexeme is not null), '{}')) as counts
      from unnest($2::text[]) with ordinality t(text, n) left join lateral unnest(to_tsvector($1::regconfig, t.text)) w on true
     group by t.n order by t.n`,

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { startApp } from '../kit/app.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
 import { addKnowledge, callKnowledge, uploadKnowledge } from '../kit/assistants/knowledge.ts'
+import { whileChanging } from '../kit/locks.ts'
 import { PNG, UNTIL_READ } from '../kit/rooms/attachments.ts'
 import { makePdf } from '../kit/sample-files/pdf.ts'
 import { shareResource } from '../kit/share-resource.ts'
@@ -116,14 +117,53 @@ test('a replaced file is found until its successor is read, and never afterwards
   expect(await owner.search('pelican')).toEqual([])
 })
 
+/** Holds the text of the next file that is read until it resumes. */
+function holdReading({ services }: TestApp) {
+  const [begun, resumed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const { textExtractor } = services.files
+  const extract = textExtractor.extract.bind(textExtractor)
+  textExtractor.extract = async (...file) => {
+    const extracted = await extract(...file)
+    begun.resolve()
+    await resumed.promise
+    return extracted
+  }
+  return { begun: begun.promise, resume: resumed.resolve }
+}
+
+/** Waits until all jobs are completed, at the first try. */
+async function untilJobsEnd(app: TestApp) {
+  const listRunning = () =>
+    app.rows(`select id from svc_jobs.job where name = 'read-knowledge' and state <> 'completed'`)
+  await expect.poll(listRunning, UNTIL_READ).toEqual([])
+  expect(await app.rows(`select id from svc_jobs.job where name = 'read-knowledge' and retry_count > 0`)).toEqual([])
+}
+
+test('a file cancelled while its passages are stored does not fail the job', { timeout: 300_000 }, async () => {
+  await using alone = await startApp()
+  const owner = await addKnowledge(alone)
+  const reading = holdReading(alone)
+  await owner.upload('a.md', 'A text that is cancelled.')
+  await reading.begun
+  await whileChanging(alone, 'select id from knowledge for update; delete from knowledge_files', async () => {
+    reading.resume()
+  })
+
+  await untilJobsEnd(alone)
+  expect(await owner.files()).toEqual([])
+})
+
 test('a cancelled or deleted file leaves no row and no stored bytes', { timeout: 300_000 }, async () => {
   await using alone = await startApp()
   const owner = await addKnowledge(alone)
   await owner.upload('a.md', 'A text that is read.')
   await owner.untilRead()
-  const { data } = await owner.upload('b.md', 'A text that may be cancelled.')
-  const cancelled = await owner.call('cancel', { id: owner.knowledge, file: data.id })
-  if (cancelled.problem === 'conflict') await owner.call('deleteFile', { id: owner.knowledge, file: data.id })
+  const reading = holdReading(alone)
+  const { data } = await owner.upload('b.md', 'A text that is cancelled.')
+  await reading.begun
+  expect((await owner.call('cancel', { id: owner.knowledge, file: data.id })).status).toBe(200)
+  reading.resume()
+  await untilJobsEnd(alone)
   expect((await owner.files()).map(({ path }: { path: string }) => path)).toEqual(['a.md'])
   await owner.call('delete', { id: owner.knowledge })
 
@@ -138,6 +178,87 @@ test('a cancelled or deleted file leaves no row and no stored bytes', { timeout:
   const stored: string[] = []
   for await (const { name } of alone.services.files.knowledge.list()) stored.push(name)
   expect(stored).toEqual([])
+})
+
+test('a person at the quota replaces a file, and adds none', { timeout: 300_000 }, async () => {
+  await using small = await startApp({ KNOWLEDGE_QUOTA: '100', KNOWLEDGE_QUOTA_FILES: '2' })
+  const owner = await addKnowledge(small)
+  const text = (length: number, word: string) => word.padEnd(length, '.')
+  expect((await owner.upload('a.md', text(60, 'walrus'))).status).toBe(200)
+  expect((await owner.upload('b.md', text(41, 'pelican'))).problem).toBe('invalid')
+  expect((await owner.upload('b.md', text(40, 'pelican'))).status).toBe(200)
+  expect((await owner.upload('c.md', 'c')).problem).toBe('invalid')
+  await owner.untilRead()
+
+  expect((await owner.upload('a.md', text(60, 'walrus'))).data).toMatchObject({ isNew: false })
+  expect((await owner.upload('a.md', text(61, 'gull'))).problem).toBe('invalid')
+  expect((await owner.upload('a.md', text(60, 'gull'))).data).toMatchObject({ isNew: true })
+  expect((await owner.upload('a.md', text(60, 'tern'))).data).toMatchObject({ isNew: true })
+  await owner.untilRead()
+  expect(await owner.search('tern')).toHaveLength(1)
+  const { data: other } = await owner.call('create', { name: 'Other' })
+  expect((await uploadKnowledge(small, { id: other.id, path: 'a.md' }, 'a', owner.token)).problem).toBe('invalid')
+})
+
+test('a file beyond the passages of a knowledge or a person says full', { timeout: 300_000 }, async () => {
+  const owner = await addKnowledge(svc)
+  await owner.upload('large.md', 'A text of many passages.')
+  await owner.untilRead()
+  const fill = (passages: number) =>
+    svc.rows(`update knowledge_files set passages = $1 where knowledge_id = $2 and path = 'large.md'`, [
+      passages,
+      owner.knowledge,
+    ])
+  await fill(20_000)
+  await owner.upload('a.md', 'A further text.')
+  await owner.untilRead()
+  expect(await owner.files()).toMatchObject([
+    { path: 'a.md', failure: 'full', explanation: expect.stringContaining('no place') },
+    { path: 'large.md', failure: null },
+  ])
+
+  await fill(100_000)
+  const other = await addKnowledge(svc, 'Other', owner)
+  await other.upload('a.md', 'A further text.')
+  await other.untilRead()
+  expect(await other.files()).toMatchObject([{ failure: 'full' }])
+  await fill(19_999)
+  await owner.upload('a.md', 'A further text.')
+  await owner.untilRead()
+  expect(await owner.files()).toMatchObject([{ failure: null }, { failure: null }])
+})
+
+test('a file that cannot be opened does not end the search of others', { timeout: 300_000 }, async () => {
+  const owner = await addKnowledge(svc)
+  for (const path of ['a.md', 'b.md', 'c.md']) await owner.upload(path, `The walrus of ${path} sleeps.`)
+  await owner.untilRead()
+  await svc.rows(`update knowledge_files set sealed_key = 'damaged' where knowledge_id = $1 and path = 'a.md'`, [
+    owner.knowledge,
+  ])
+  await svc.rows(
+    `update knowledge_terms set sealed = '\\x00' where file_id = (select id from knowledge_files where knowledge_id = $1 and path = 'b.md')`,
+    [owner.knowledge],
+  )
+
+  expect((await owner.search('walrus')).map(({ file }) => file.path)).toEqual(['c.md'])
+  expect(svc.log.join('\n')).toContain('could not be opened')
+})
+
+test('a token without the ability to write uploads nothing', async () => {
+  const owner = await addKnowledge(svc)
+  const { token } = await svc.host.tokens.createFor({ user: { id: owner.id }, name: 'reader', abilities: ['read'] })
+  const place = { id: owner.knowledge, path: 'a.md' }
+
+  expect(await uploadKnowledge(svc, place, 'text', token)).toMatchObject({ status: 403, problem: 'missing_ability' })
+  expect((await callKnowledge(svc, 'files', { id: owner.knowledge, offset: 5 }, token)).data).toEqual({
+    files: [],
+    total: 0,
+  })
+  await owner.upload('a.md', 'text')
+  expect((await callKnowledge(svc, 'files', { id: owner.knowledge, offset: 5 }, token)).data).toEqual({
+    files: [],
+    total: 1,
+  })
 })
 
 test('a name is unique among one person, and a wrong file or path is refused', async () => {

@@ -10,7 +10,7 @@ const explanations: Record<KnowledgeFailure, string> = {
   'unknown-encoding': 'The characters of the file are in an unknown encoding.',
   'not-read': 'The file could not be read. Upload it again.',
   'no-text': 'The file has no text.',
-  full: 'The knowledge has no place for further passages. Delete files, or make another one.',
+  full: 'The knowledge, or all of yours together, has no place for further passages. Delete files.',
 }
 
 type FileState = Pick<ListedKnowledgeFile, 'failure' | 'pages' | 'notes' | 'truncated'>

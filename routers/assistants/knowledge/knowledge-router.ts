@@ -2,6 +2,7 @@ import { z } from 'zod'
 import {
   cancelKnowledgeFile,
   countKnowledge,
+  countKnowledgeFiles,
   deleteKnowledge,
   deleteKnowledgeFiles,
   insertKnowledge,
@@ -23,7 +24,7 @@ import { LAST_ROW } from '../../resource/ids.ts'
 import { explainState } from './explain-state.ts'
 import { failFile, readFile } from './read-file.ts'
 import { type KnowledgeHit, searchKnowledge } from './search.ts'
-import { assertOwn, createUnknownKnowledge, filePath, type UploadedFile, uploadFile } from './upload.ts'
+import { createUnknownKnowledge, filePath, type UploadedFile, uploadFile } from './upload.ts'
 
 /** Knowledge of one person. */
 const MAX_KNOWLEDGE = 200
@@ -78,9 +79,11 @@ export const knowledgeRouter = router({
     )
     .query(async ({ ctx, input: { id, limit, offset } }): Promise<{ files: ShownFile[]; total: number }> => {
       const rows = await ctx.services.sql(listKnowledgeFiles, [ctx.caller.person.id, id, limit, offset])
-      if (rows.length === 0) await assertOwn(ctx, ctx.caller.person.id, id)
       const files = rows.flatMap(({ file }) => (file ? [{ ...file, explanation: explainState(file) }] : []))
-      return { files, total: rows[0]?.total ?? 0 }
+      // Without rows the knowledge is unknown, or the offset is beyond the last file.
+      const [counted] = rows.length > 0 ? rows : await ctx.services.sql(countKnowledgeFiles, [ctx.caller.person.id, id])
+      if (!counted) throw createUnknownKnowledge()
+      return { files, total: counted.total }
     }),
 
   upload: userWith('write')
@@ -105,7 +108,11 @@ export const knowledgeRouter = router({
 
   /** A mutation, since the address of a query, which servers log, would have the question in it. */
   search: userWith('read')
-    .meta(about('Search the files of knowledge by the words of a question. The best passages come first.'))
+    .meta({
+      ...about('Search the files of knowledge by the words of a question. The best passages come first.'),
+      // The index may have to be made first, without the database.
+      waitsOutside: true,
+    })
     .input(
       z.strictObject({
         id: rowId,

@@ -71,7 +71,7 @@ function splitSections(text: string, marks: readonly TextMark[]): Section[] {
       from: at,
       to: at,
       headings: path.map(({ heading }) => heading),
-      isTable: kind === 'table' || (kind === 'page' && section.isTable),
+      isTable: kind === 'table',
     }
   }
   return [...sections, { ...section, to: text.length }]

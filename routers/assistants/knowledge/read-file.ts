@@ -23,8 +23,11 @@ import type { WordCounts } from '../../ports/knowledge-indexes.ts'
 import { cutPassages, type Passage, readPassage } from './passages.ts'
 import { derivePartKey, passageName, sealPart, TERMS } from './sealed-parts.ts'
 
-/** Passages of one knowledge. */
-const MAX_PASSAGES = 100_000
+/** Passages of one knowledge: as many as an index has that fits into `KNOWLEDGE_MEMORY` by default. */
+const MAX_PASSAGES = 20_000
+
+/** Passages of all knowledge of one person. Files that are read at the same moment may exceed it together. */
+const MAX_PASSAGES_PER_PERSON = 100_000
 
 /** The sealed members of a passage. */
 export interface PassageContent {
@@ -83,6 +86,7 @@ async function storePassages(ctx: Context, { fileId, file, extracted, passages }
     const { knowledgeId, path } = found
     const others = await runForOneRow(em, sumPassages, [knowledgeId, path])
     if (others.passages + passages.length > MAX_PASSAGES) return true
+    if (others.ofOwner + passages.length > MAX_PASSAGES_PER_PERSON) return true
     const earlier = await runStatement(em, deleteEarlierVersions, [knowledgeId, path, fileId])
     changes.dropFiles(
       earlier.map(({ uuid }) => uuid),

@@ -53,7 +53,7 @@ interface Upload {
 /** The same for knowledge of others and for knowledge that never was. */
 export const createUnknownKnowledge = () => new Problem('not_found', { detail: 'You have no such knowledge.' })
 
-export async function assertOwn({ services }: Context, owner: number, knowledgeId: number): Promise<void> {
+async function assertOwn({ services }: Context, owner: number, knowledgeId: number): Promise<void> {
   const [found] = await services.sql(findSearchable, [owner, knowledgeId])
   if (!found) throw createUnknownKnowledge()
 }
@@ -66,7 +66,7 @@ export async function uploadFile(ctx: Context, { owner, knowledgeId, path, file 
   using _slot = limits.uploads.acquire(`${owner}`)
   if (file.announced > rules.maxFileSize) throw createTooLargeProblem(rules)
   await assertOwn(ctx, owner, knowledgeId)
-  await assertWithinQuota(ctx, sql, owner, 1)
+  await assertWithinQuota(ctx, sql, { owner, knowledgeId, path }, 1)
   const { knowledge: files } = ctx.services.files
   const inspector = new FileInspector(rules, false)
   const hash = createHash('sha256')
@@ -91,7 +91,7 @@ export async function uploadFile(ctx: Context, { owner, knowledgeId, path, file 
   }
 }
 
-interface NewFile extends Pick<Upload, 'owner' | 'knowledgeId' | 'path'> {
+interface NewFile extends Place {
   mime: string
   stored: StoredFile
   /** SHA-256 of the bytes in hexadecimal digits. */
@@ -107,12 +107,13 @@ function addFile(ctx: Context, { owner, knowledgeId, path, mime, stored, hash }:
     const fingerprints = computeFingerprints(ctx.services.vault, hash)
     const [equal] = await runStatement(em, findEqualFile, [knowledgeId, path, fingerprints])
     if (equal) return { ...equal, isNew: false }
-    const { unread } = await assertWithinQuota(ctx, createTransactionSql(em), owner, stored.bytes)
     const replaced = await runStatement(em, deleteUnfinished, [knowledgeId, path])
     changes.dropFiles(
       replaced.map(({ uuid }) => uuid),
       'knowledge',
     )
+    const place = { owner, knowledgeId, path }
+    const { unread } = await assertWithinQuota(ctx, createTransactionSql(em), place, stored.bytes)
     const values = [stored.name, mime, stored.bytes, fingerprints[0], stored.sealedKey]
     const { id } = await runForOneRow(em, insertKnowledgeFile, [knowledgeId, path, ...values])
     // Jobs of people who upload many files have a lower priority.
@@ -126,9 +127,16 @@ function addFile(ctx: Context, { owner, knowledgeId, path, mime, stored, hash }:
 const computeFingerprints = (vault: Vault, hash: string): string[] =>
   vault.computeMacs(hash, KNOWLEDGE_FINGERPRINT).map((mac) => mac.toString('hex'))
 
-async function assertWithinQuota({ services }: Context, sql: Sql, owner: number, additionalBytes: number) {
+type Place = Pick<Upload, 'owner' | 'knowledgeId' | 'path'>
+
+/** Leaves out the files at the same path, which the new one replaces, so that a person can also replace at the quota. */
+async function assertWithinQuota({ services }: Context, sql: Sql, place: Place, additionalBytes: number) {
   const { bytesPerPerson, filesPerPerson } = services.settings.knowledge
-  const [used = { files: 0, bytes: 0, unread: 0 }] = await sql(sumKnowledgeFiles, [owner])
+  const [used = { files: 0, bytes: 0, unread: 0 }] = await sql(sumKnowledgeFiles, [
+    place.owner,
+    place.knowledgeId,
+    place.path,
+  ])
   if (used.files >= filesPerPerson)
     throw new Problem('invalid', { detail: `A person keeps at most ${filesPerPerson} files of knowledge.` })
   if (used.bytes + additionalBytes <= bytesPerPerson) return used
