@@ -238,6 +238,16 @@ describeWith('chromium')('the list of conversations', () => {
     await attach('nuts.zip', 'PK\x03\x04\0', 'application/zip')
     await page.getByText('Files of this kind are not accepted.').waitFor()
     await page.getByRole('button', { name: 'Remove nuts.zip' }).click()
+    const large = `%PDF-${' '.repeat(7_400_000)}`
+    await attach('large.pdf', large, '')
+    await page.getByText('Ready to send').nth(1).waitFor()
+    await attach('more.pdf', large, '')
+    await page.getByText('the files of temporary chats would be larger than 14 MB together').waitFor()
+    await page.getByRole('button', { name: 'Remove more.pdf' }).click()
+    await page.getByRole('button', { name: 'Remove large.pdf' }).click()
+    await attach('other.pdf', large, '')
+    await page.getByText('Ready to send').nth(1).waitFor()
+    await page.getByRole('button', { name: 'Remove other.pdf' }).click()
     await attach('peanut.jpg', Buffer.from('89504e470d0a1a0a', 'hex'), 'image/jpeg')
     await page.getByText('No model here sees pictures.').waitFor()
     requests.length = 0

@@ -111,6 +111,31 @@ describeWith('chromium')('a question that waits for the end of an answer', () =>
     await other.close()
   })
 
+  test('waits on with the names of its files when its temporary chat is kept', async () => {
+    const { page } = chat
+    await page.getByRole('button', { name: 'Temporary chat' }).click()
+    const answer = await begin('What is secret?')
+    await page.locator('input[type=file]').setInputFiles({
+      name: 'notes.txt',
+      mimeType: 'text/plain',
+      buffer: Buffer.from('The notes.'),
+    })
+    await page.getByText('Ready to send').waitFor()
+    await queue('What is in it?')
+    await page.getByRole('button', { name: 'Stop' }).click()
+    await answer.end()
+    await page.getByRole('button', { name: 'Keep this chat' }).click()
+    await waiting(page).getByText('[notes.txt]').waitFor()
+    await page.reload()
+    await waiting(page).getByText('[notes.txt]').waitFor()
+    await waiting(page).getByRole('button', { name: 'Send now' }).click()
+    await article('At once.').waitFor()
+    await chat.answered()
+    const sent = JSON.stringify(upstream.requests.at(-1)?.body.messages)
+    expect(sent).toMatch(/What is secret\?.*\[notes\.txt\]\\n\\nWhat is in it\?/)
+    expect(sent).not.toContain('The notes.')
+  })
+
   test('goes on waiting after a stop and a reload, sealed, and is taken back into the field', async () => {
     const { page } = chat
     await begin('Count to a million?')
