@@ -96,6 +96,11 @@ export interface ListedAssistant {
   isOwner: boolean
   /** True if the person may copy it into an assistant of their own. */
   mayRemix: boolean
+  model: string
+  /** The models that answer where its own cannot, in order. */
+  fallback: string[]
+  /** The parameters that no request changes. */
+  parameters: AssistantParameters
 }
 
 /** Drafts show the texts of their newest version, everything else those of the published one. */
@@ -109,7 +114,8 @@ export const listAssistants = statement<{ assistant: ListedAssistant; total: num
   'list-assistants',
   `select json_build_object('handle', a.handle, 'name', v.name, 'description', v.description, 'audience', a.audience,
             'published', a.published, 'latest', a.latest, 'owner', o.name, 'mayEdit', ${isEditor('a', viewer.person)},
-            'isOwner', a.owner_id is not distinct from ${viewer.person}, 'mayRemix', ${isRemixable('a', viewer.person)}) as assistant,
+            'isOwner', a.owner_id is not distinct from ${viewer.person}, 'mayRemix', ${isRemixable('a', viewer.person)},
+            'model', v.model, 'fallback', v.fallback, 'parameters', v.parameters) as assistant,
           (count(*) over ())::int as total
      from ${assistants} a join ${versions} v on v.assistant_id = a.id and ${shownVersion}
      left join ${users} o on o.id = a.owner_id
@@ -119,7 +125,6 @@ export const listAssistants = statement<{ assistant: ListedAssistant; total: num
 
 interface AssistantRow extends ListedAssistant {
   version: number
-  model: string
   /** Sealed. */
   texts: string
   groups: string[]
@@ -136,7 +141,8 @@ export const findAssistant = statement<AssistantRow>(
   'find-assistant',
   `select a.handle, v.name, v.description, a.audience, a.published, a.latest, o.name as owner,
           ${isEditor('a', viewer.person)} as "mayEdit", a.owner_id is not distinct from ${viewer.person} as "isOwner",
-          ${isRemixable('a', viewer.person)} as "mayRemix", v.number as version, v.model, v.texts, to_json(a.groups) as groups, a.allow_remix as "allowRemix", ${editorNames} as editors
+          ${isRemixable('a', viewer.person)} as "mayRemix", v.number as version, v.model, to_json(v.fallback) as fallback, v.parameters,
+          v.texts, to_json(a.groups) as groups, a.allow_remix as "allowRemix", ${editorNames} as editors
      from ${assistants} a join ${versions} v on v.assistant_id = a.id and ${shownVersion}
      left join ${users} o on o.id = a.owner_id
     where a.handle = $3 and ${isUser('a', viewer)} and (a.published is not null or ${isEditor('a', viewer.person)})`,
@@ -272,6 +278,12 @@ export const replaceEditors = statement<never>(
   `with gone as (delete from ${editors} where assistant_id = $1::int and user_id <> all($2::int[]))
    insert into ${editors} (assistant_id, user_id)
    select $1::int, e.id from unnest($2::int[]) with ordinality as e(id, n) order by e.n on conflict do nothing`,
+)
+
+/** Values: the assistant's id, and the id of an editor. */
+export const removeEditor = statement<never>(
+  'remove-assistant-editor',
+  `delete from ${editors} where assistant_id = $1::int and user_id = $2::int`,
 )
 
 /** Values: the assistant's id. */

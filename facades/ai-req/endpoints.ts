@@ -22,7 +22,7 @@ const wholeAnswer = describeObject(
   ['cut'],
 )
 
-const pieces = `\`delta\` events with pieces of \`text\`, one \`usage\` event with the tokens, with \`cut\` if the answer is incomplete, and with \`answeredBy\` if another model answered, then \`done\`, or \`error\` with a code.`
+const pieces = `\`delta\` events with pieces of \`text\`, one \`usage\` event with the tokens, with \`cut\` if the answer is incomplete, with \`answeredBy\` if another model answered, and with \`assistant\` if an assistant was asked, then \`done\`, or \`error\` with a code.`
 
 /** The token-authenticated endpoints that predate v1. */
 export const aiReqEndpoints: readonly Endpoint[] = [

@@ -110,6 +110,8 @@ export interface UsagePart extends Usage {
   cut?: Cut
   /** The model that answered in place of the one that was asked; absent if none did. */
   answeredBy?: string
+  /** The assistant that answered, and its version, such as `helper@3`; absent if a model was asked. */
+  assistant?: string
 }
 
 /** True if the provider ended the answer with a refusal. */

@@ -154,8 +154,9 @@ export class MeteredCall {
       this.#record.write(outcome)
       this.#isReaderBehind = true
       const { answeredBy } = this.#ctx.notes.read()
-      const standIn = answeredBy === undefined ? {} : { answeredBy }
-      yield [{ type: 'usage', ...this.#usage, ...this.#cost, ...this.#cut.usageField, ...standIn }]
+      const { assistant } = this.#call
+      const by = { ...(answeredBy !== undefined && { answeredBy }), ...(assistant && { assistant: assistant.label }) }
+      yield [{ type: 'usage', ...this.#usage, ...this.#cost, ...this.#cut.usageField, ...by }]
     } catch (error) {
       outcome = 'failed'
       yield* this.#streamFallback(error, types)

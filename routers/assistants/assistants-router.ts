@@ -13,6 +13,7 @@ import {
   createOwn,
   createUnknownAssistant,
   deleteOwn,
+  leave,
   type PersonContext,
   publish,
   remix,
@@ -52,13 +53,17 @@ const page = z
 const named = z.strictObject({ handle })
 const versionInput = z.strictObject({ handle, version })
 const contentInput = z.strictObject({ handle, content: assistantContent, publish: shouldPublish })
+const saveInput = contentInput.extend({
+  basedOn: version
+    .optional()
+    .describe('The version that the content was made from. If there is a newer one, nothing is saved.'),
+})
 
 /** An assistant as the people who may use it see it. Only editors see who else has it. */
 type ShownAssistant = ListedAssistant &
   Pick<AssistantTexts, 'greeting' | 'starters'> & {
     /** The number of the version that is shown. */
     version: number
-    model: string
     /** Present for editors. */
     groups?: string[]
     /** Present for editors. */
@@ -118,7 +123,7 @@ export const assistantsRouter = router({
       ...about('Save another content of an assistant as its newest version. Earlier ones stay as they are.'),
       ...withBodySize('long text'),
     })
-    .input(contentInput)
+    .input(saveInput)
     .mutation(({ ctx, input }): Promise<VersionRef> => saveVersion(ctx, input)),
 
   remix: writer()
@@ -145,6 +150,11 @@ export const assistantsRouter = router({
     .meta(about('Delete an assistant of the caller with all its versions.'))
     .input(named)
     .mutation(({ ctx, input }): Promise<{ handle: string }> => deleteOwn(ctx, input.handle)),
+
+  leave: writer()
+    .meta(about('End the right of the caller to change an assistant of somebody else.'))
+    .input(named)
+    .mutation(({ ctx, input }): Promise<{ handle: string }> => leave(ctx, input.handle)),
 
   overview: adminSession
     .meta(about('List all assistants by their handles, without their texts.'))

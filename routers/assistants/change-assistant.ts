@@ -10,6 +10,7 @@ import {
   type LockedAssistant,
   lockAssistant,
   publishVersion,
+  removeEditor,
   replaceEditors,
   setAudience,
 } from '../../entities/assistants/assistant.sql.ts'
@@ -140,10 +141,15 @@ export async function writeVersion(
 }
 
 /** Saves a content as the newest version; equal content makes no version. */
-export async function saveVersion(ctx: PersonContext, { handle, content, publish }: NewAssistant): Promise<VersionRef> {
+export async function saveVersion(
+  ctx: PersonContext,
+  { handle, content, publish, basedOn }: NewAssistant & { basedOn?: number | undefined },
+): Promise<VersionRef> {
   const { id: person } = ctx.caller.person
   return changeAnswering(ctx, async (em) => {
     const assistant = await lockEditable(em, person, handle)
+    if (basedOn !== undefined && basedOn < assistant.latest)
+      throw new Problem('conflict', { detail: `There is a newer version ${assistant.latest} by now.` })
     const before = await readVersionOf(ctx, em, assistant, assistant.latest)
     await assertModels(ctx, content, [before.model, ...before.fallback], em)
     return addVersion(ctx, em, { assistant, before, content, publish, change: {} })
@@ -269,6 +275,18 @@ export async function deleteOwn(ctx: PersonContext, handle: string): Promise<{ h
     const { id } = await lockOwn(em, ctx.caller.person.id, handle)
     await runStatement(em, deleteAssistant, [id])
     recordChange(ctx, handle, { deleted: true })
+    return { handle }
+  })
+}
+
+/** Ends the right of an editor; an owner has no such right to give up. */
+export async function leave(ctx: PersonContext, handle: string): Promise<{ handle: string }> {
+  const { id: person } = ctx.caller.person
+  return changeAnswering(ctx, async (em) => {
+    const { id, ownerId } = await lockEditable(em, person, handle)
+    if (ownerId === person) throw new Problem('conflict', { detail: 'Its owner cannot leave it. Delete it instead.' })
+    await runStatement(em, removeEditor, [id, person])
+    recordChange(ctx, handle, { left: true })
     return { handle }
   })
 }

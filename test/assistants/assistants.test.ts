@@ -75,6 +75,7 @@ test('a handle of others and one that never was are answered alike everywhere', 
     ['restore', { version: 1 }],
     ['share', { audience: 'all' }],
     ['delete', {}],
+    ['leave', {}],
     ['remix', { newHandle: `${handle}-copy` }],
   ]
 
@@ -124,6 +125,8 @@ test('people who only use an assistant read neither its instructions nor its edi
     starters: ['How do I cite?'],
     audience: 'all',
     model: 'mock-1',
+    fallback: [],
+    parameters: {},
     owner: owner.name,
     published: 1,
     latest: 1,
@@ -133,6 +136,29 @@ test('people who only use an assistant read neither its instructions nor its edi
     mayRemix: false,
   })
   expect((await stranger.call('version', { handle, version: 1 })).status).toBe(404)
+})
+
+test('a save from an outdated version is refused, and keeps what the other editor saved', async () => {
+  const { owner, colleague, handle } = await createPeople()
+  await owner.create(handle)
+  await owner.call('share', { handle, audience: 'private', editors: [colleague.username] })
+  const write = (person: typeof owner, greeting: string) =>
+    person.call('save', { handle, content: buildContent({ greeting }), basedOn: 1 })
+  expect((await write(colleague, 'Good morning.')).data).toMatchObject({ version: 2 })
+
+  expect(await write(owner, 'Good evening.')).toMatchObject({ status: 409, problem: 'conflict' })
+  expect((await owner.call('versions', { handle })).data).toHaveLength(2)
+})
+
+test('an editor leaves an assistant, which its owner cannot', async () => {
+  const { owner, colleague, handle } = await createPeople()
+  await owner.create(handle)
+  await owner.call('share', { handle, audience: 'private', editors: [colleague.username] })
+
+  expect((await owner.call('leave', { handle })).problem).toBe('conflict')
+  expect((await colleague.call('leave', { handle })).data).toEqual({ handle })
+  expect((await colleague.call('get', { handle })).status).toBe(404)
+  expect((await owner.call('get', { handle })).data).toMatchObject({ editors: [] })
 })
 
 test('a save makes an immutable version, and restoring the first one makes a third', async () => {

@@ -76,12 +76,14 @@ test('unmodified clients get whole and streamed answers of an assistant on three
 })
 
 test('the legacy address answers as an assistant, whole and streamed', async () => {
-  const { asker, model } = await createPeople()
+  const { asker, model, handle } = await createPeople()
   const ask = (headers: Record<string, string> = {}) =>
     app.svc.send('POST', '/api/ai-req', { token: asker.token, headers, body: buildQuestion(content, model) })
 
   expect(await (await ask()).json()).toMatchObject({ success: true, content: { text: TEXT } })
-  expect(await (await ask(streamHeaders)).text()).toContain('event: done')
+  const streamed = await (await ask(streamHeaders)).text()
+  expect(streamed).toContain('event: done')
+  expect(streamed).toContain(`"assistant":"${handle}@1"`)
   expect(sentMessages()).toEqual([
     ['system', 'Answer as a librarian.'],
     ['user', content],

@@ -166,7 +166,7 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
   {
     open: 'a user',
     by: 'write',
-    to: 'assistants.create assistants.save assistants.publish assistants.restore assistants.share assistants.delete assistants.remix',
+    to: 'assistants.create assistants.save assistants.publish assistants.restore assistants.share assistants.delete assistants.leave assistants.remix',
   },
   { open: 'a user', by: 'read', to: 'knowledge.list knowledge.files knowledge.search' },
   {
