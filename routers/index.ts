@@ -45,7 +45,7 @@ import { conversationsRouter } from './rooms/conversations/conversations-router.
 import { roomMembersRouter } from './rooms/members/room-members-router.ts'
 import { changeLogRouter, realtimeRouter } from './rooms/realtime.ts'
 import { roomKeysRouter } from './rooms/room-keys.ts'
-import { roomMessagesRouter } from './rooms/room-messages.ts'
+import { roomMessagesRouter } from './rooms/room-messages-router.ts'
 import { roomReactionsRouter } from './rooms/room-reactions.ts'
 import { roomsRouter } from './rooms/rooms-router.ts'
 import { announcementsRouter } from './system/announcements.ts'

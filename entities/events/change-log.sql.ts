@@ -39,9 +39,9 @@ export interface ChangeDetails {
 
 /**
  * Builds SQL that logs the changes in `given` (n, stream, kind, subject, number, status) and selects the logged rows.
- * Streams are locked in the order of their names, which prevents deadlocks.
+ * Streams are locked in the order of their names, which prevents deadlocks. `more` is SQL of further columns.
  */
-export const writeLogSql = (given: string) => `counted as (
+export const writeLogSql = (given: string, more = '') => `counted as (
     insert into change_streams as s (stream, seq)
     select stream, count(*) from ${given} group by stream order by stream
     on conflict (stream) do update set seq = s.seq + excluded.seq
@@ -54,7 +54,7 @@ export const writeLogSql = (given: string) => `counted as (
   )
   select stream, ${epoch} as epoch, seq::float8 as seq, kind, subject, ${isoTime('at')} as at,
          (select g.number from ${given} g where g.kind = logged.kind and g.subject = logged.subject limit 1) as number,
-         (select g.status from ${given} g where g.kind = logged.kind and g.subject = logged.subject limit 1) as status
+         (select g.status from ${given} g where g.kind = logged.kind and g.subject = logged.subject limit 1) as status${more}
     from logged order by stream, seq`
 
 /** Values: the stream. */

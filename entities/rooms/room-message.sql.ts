@@ -21,13 +21,20 @@ export const lockRoomForWriter = statement<Writer>(
   where r.id = $1 and m.user_id = $2 and m.state = 'member' for no key update of r for share of m`,
 )
 
+/** A change that a new message has made, and the values that the database gave the message. */
+export interface InsertedMessage extends LoggedChange {
+  number: string
+  rowVersion: string
+  createdAt: string
+}
+
 /**
  * Writes a message and its changes in the log, in one statement, because others wait for the lock; selects the changes,
  * that of the message first. Writes nothing if the member has already sent the client id, or if there is no message to
  * reply to. Values: the ids of the room and of the member, content, key epoch, client id, the message replied to, the
  * model that wrote it, and metadata as JSON.
  */
-export const insertMessage = statement<LoggedChange>(
+export const insertMessage = statement<InsertedMessage>(
   'insert-message',
   `with last as (
     select coalesce((select seq from room_messages where room_id = $1 order by seq desc limit 1), 0) as seq,
@@ -43,14 +50,14 @@ export const insertMessage = statement<LoggedChange>(
      cross join last
       left join room_messages p on p.id = g.thread_id and p.room_id = g.room_id and p.sub_seq = 0
      where g.thread_id is null or p.id is not null
-    on conflict (member_id, client_id) do nothing returning room_id, id, thread_id, seq, sub_seq
+    on conflict (member_id, client_id) do nothing returning room_id, id, thread_id, seq, sub_seq, xmin, created_at
   ), changed as (
     select 1 as n, 'room:' || room_id as stream, 'room-messages.created' as kind, id::text as subject,
            ${messageNumber('written')} as number, null::json as status from written
      union all
     -- The message replied to has one more reply.
     select 2, 'room:' || room_id, 'room-messages.updated', thread_id::text, seq || '.000', null from written where thread_id is not null
-  ), ${writeLogSql('changed')}`,
+  ), ${writeLogSql('changed', `, (select xmin::text from written) as "rowVersion", (select ${isoTime('created_at')} from written) as "createdAt"`)}`,
 )
 
 /** The last message of a room, for lists of rooms. */

@@ -1,7 +1,8 @@
-import type { ChangeTransaction } from '../core/change-recorder.ts'
+import type { ChangeRecorder, ChangeTransaction } from '../core/change-recorder.ts'
 import type { Context } from '../core/context.ts'
-import type { ResourceRecord } from '../resource/record.ts'
+import type { RecordRef } from '../resource/record.ts'
 import { RowReader } from '../verbs/rows.ts'
+import { roomMessages } from './room-messages.ts'
 
 interface SharedMessages extends ChangeTransaction {
   room: number
@@ -12,17 +13,18 @@ interface SharedMessages extends ChangeTransaction {
 
 /**
  * Adds messages with their files to their changes, so that the browsers of the members need not read them. They are read
- * in the transaction that writes them: a later state may be for other members. Returns them without the files.
+ * in the transaction that writes them: a later state may be for other members.
  */
 export async function shareMessages(
   ctx: Context,
   { em, changes, room, ids, areWithoutFiles = false }: SharedMessages,
-): Promise<ResourceRecord[]> {
-  const of = ctx.services.records.resources.of('room-messages')
-  const records = await new RowReader(ctx, em).byIds(of, ids, areWithoutFiles ? [] : ['attachments'])
-  return records.map((record) => {
-    const { attachments = [], ...relations } = record.relations
-    changes.addRecord(`room:${room}`, of.type, { ...record, relations: { ...relations, attachments } })
-    return { ...record, relations }
-  })
+): Promise<void> {
+  const records = await new RowReader(ctx, em).byIds(roomMessages, ids, areWithoutFiles ? [] : ['attachments'])
+  for (const record of records) addMessageRecord(changes, room, record)
+}
+
+/** Adds a message to its changes. Its relation to files is empty unless it was included. */
+export function addMessageRecord(changes: ChangeRecorder, room: number, record: RecordRef): void {
+  const relations = { attachments: [], ...record.relations }
+  changes.addRecord(`room:${room}`, roomMessages.type, { ...record, relations })
 }

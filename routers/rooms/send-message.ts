@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql'
-import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import {
   findSentMessage,
+  type InsertedMessage,
   insertMessage,
   lockRoomForWriter,
   type Writer,
@@ -11,13 +11,14 @@ import { withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
-import type { ResourceRecord } from '../resource/record.ts'
+import type { RecordOf } from '../resource/record.ts'
 import { createUnknownIssue } from '../verbs/lock-row.ts'
 import { toViewer } from '../verbs/viewer.ts'
 import { assertAttachmentCount, linkToMessage } from './attachments/message-attachments.ts'
 import { assertKeyInUse } from './key-epochs.ts'
 import { assertContentFits, createMissingContentProblem } from './message-content.ts'
-import { shareMessages } from './message-records.ts'
+import { addMessageRecord, shareMessages } from './message-records.ts'
+import type { roomMessages } from './room-messages.ts'
 
 /** A message to be sent. */
 export interface OutgoingMessage {
@@ -33,8 +34,10 @@ export interface OutgoingMessage {
 /** A stored message; an earlier one has only its id. */
 interface SentMessage {
   id: string
-  record?: ResourceRecord | undefined
+  record?: MessageRecord
 }
+
+type MessageRecord = RecordOf<typeof roomMessages>
 
 /** Stores a message with the next number. A repeated client id returns the first message. */
 export async function sendMessage(ctx: Context, message: OutgoingMessage): Promise<SentMessage> {
@@ -51,9 +54,12 @@ export async function sendMessage(ctx: Context, message: OutgoingMessage): Promi
     changes.addLogged(logged)
     const { subject: id } = created
     await linkToMessage(ctx, { em, changes, room, message: Number(id), ids: message.attachments })
-    const ids = logged.map(({ subject }) => subject)
-    const areWithoutFiles = ids.length === 1 && message.attachments.length === 0
-    const [record] = await shareMessages(ctx, { em, changes, room, ids, areWithoutFiles })
+    const record = toRecord(message, writer, created)
+    const hasFiles = message.attachments.length > 0
+    if (!hasFiles) addMessageRecord(changes, room, record)
+    // Files, and the message that this one replies to, are only known by reading them.
+    const ids = logged.slice(hasFiles ? 0 : 1).map(({ subject }) => subject)
+    if (ids.length > 0) await shareMessages(ctx, { em, changes, room, ids })
     return { id, record }
   }
   return withChangeLog(ctx, send, `room:${room}`)
@@ -67,11 +73,37 @@ export async function lockForWriter(ctx: Context, em: EntityManager, room: numbe
   return writer
 }
 
-function insertRow(em: EntityManager, { member }: Writer, message: OutgoingMessage): Promise<LoggedChange[]> {
+function insertRow(em: EntityManager, { member }: Writer, message: OutgoingMessage): Promise<InsertedMessage[]> {
   const { room, content, keyEpoch, clientId, thread } = message
   const reply = thread === null ? null : Number(thread)
   const values = [Number(room), member, content, keyEpoch, clientId, reply, null, null]
   return runStatement(em, insertMessage, values)
+}
+
+/** Returns a new message as it would be read, without a statement: the next message waits for the lock of the room. */
+function toRecord(message: OutgoingMessage, writer: Writer, created: InsertedMessage): MessageRecord {
+  const { room, thread, content, keyEpoch, clientId } = message
+  const { subject: id, rowVersion, number, createdAt } = created
+  return {
+    id,
+    rowVersion,
+    number,
+    content,
+    keyEpoch,
+    clientId,
+    model: null,
+    metadata: null,
+    replyCount: 0,
+    editedAt: null,
+    deletedAt: null,
+    createdAt,
+    updatedAt: createdAt,
+    relations: {
+      room: { id: room },
+      member: { id: `${writer.member}` },
+      thread: thread === null ? null : { id: thread },
+    },
+  }
 }
 
 /** Finds the message with the same client id; throws without one, because then the thread is unknown. */

@@ -39,6 +39,21 @@ describe('a message', () => {
     expect([second, elsewhere].map(numberOf)).toEqual(['2.000', '1.000'])
   })
 
+  test('is answered as it is read, with the version that an update requires', async () => {
+    const room = await createRoom(svc)
+    const root = await room.send()
+    const reply = await room.send(room.admin, {}, root.one.id)
+
+    for (const sent of [reply, await room.send(room.admin, { clientId: 'c-1' })]) {
+      const read = await room.admin.get(`/room-messages/${sent.one.id}`)
+      expect(sent.one).toEqual(read.one)
+      const version = { 'if-match': sent.headers.get('etag') ?? '' }
+      const data = { type: 'room-messages', id: sent.one.id, attributes: { content: CIPHERTEXT.toUpperCase() } }
+      const edit = () => room.admin.send('PATCH', `/room-messages/${sent.one.id}`, { data }, version)
+      expect([(await edit()).status, (await edit()).status]).toEqual([200, 412])
+    }
+  })
+
   test('is a reply to one of its room, and never to a reply', async () => {
     const room = await createRoom(svc)
     const { one: first } = await room.send()
