@@ -46,5 +46,5 @@ export const listExpiredReservations = statement<
   `select id::float8 as id, input_tokens as "inputTokens", output_tokens as "outputTokens", cached_tokens as "cachedTokens",
           cache_write_tokens as "cacheWriteTokens", reasoning_tokens as "reasoningTokens", web_searches as "webSearches", web_fetches as "webFetches", cost_micros::float8 as "costMicros",
           currency, to_json(counters) as counters, (extract(epoch from lease_until - created_at) * 1000)::int as "durationMs"
-     from usage_holds where lease_until < now() and id > $1::bigint order by id limit ${EXPIRED_PAGE}`,
+     from usage_holds where lease_until < now() and ticket is null and id > $1::bigint order by id limit ${EXPIRED_PAGE}`,
 )

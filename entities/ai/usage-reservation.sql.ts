@@ -47,18 +47,33 @@ interface ReserveResult {
   limits: RequestedLimit[]
 }
 
-/**
- * Builds a statement that reserves. `returned` are CTEs with released amounts; `ended` is a CTE that deletes a replaced
- * reservation.
- */
-const writeReserveStatement = (returned: string, ended = '') => `with calls as (
+interface ReserveParts {
+  /** CTEs with released amounts. */
+  returned?: string
+  /** A CTE that deletes a replaced reservation. */
+  ended?: string
+  /** A condition on the calls that are reserved. */
+  isWanted?: string
+}
+
+const nothingReturned =
+  'returned as not materialized (select null::bigint as counter, null::numeric as amount where false)'
+
+/** Builds a statement that reserves. */
+const writeReserveStatement = ({
+  returned = nothingReturned,
+  ended = '',
+  isWanted = 'true',
+}: ReserveParts) => `with calls as (
      select * from jsonb_to_recordset($3::jsonb) as c(
               id bigint, catalogue bigint, "userId" int, "tokenId" int, "roomId" int, "appId" int, context text,
               provider text, model text, assistant text, "requestId" text, "inputTokens" int, "costMicros" bigint, currency text, "priceId" int,
-              counters bigint[], amounts bigint[], measures text[])
-   ), current as (
+              counters bigint[], amounts bigint[], measures text[], ticket uuid)
+   ), known as (
      select * from calls c
       where c.catalogue is null or c.catalogue = ${catalogueVersion}
+   ), current as (
+     select * from known where ${isWanted}
    ), parts as (
      select a.counter, a.amount, sum(a.amount) over (partition by a.counter order by c.id) as running
        from current c cross join lateral unnest(c.counters, c.amounts) as a(counter, amount)
@@ -82,13 +97,13 @@ const writeReserveStatement = (returned: string, ended = '') => `with calls as (
        from judged j where c.id = j.id and (select granted and not stale from verdict)
    ), reserved as (
      insert into usage_holds (id, lease_until, user_id, token_id, room_id, app_id, context, provider, model, assistant, request_id, input_tokens,
-                              cost_micros, currency, price_id, counters, amounts, measures)
+                              cost_micros, currency, price_id, counters, amounts, measures, ticket)
      select id, now() + $1::int * interval '1 ms', "userId", "tokenId", "roomId", "appId", context, provider, model, assistant, "requestId",
-            "inputTokens", "costMicros", currency, "priceId", counters, array_replace(amounts, null, 0), measures
+            "inputTokens", "costMicros", currency, "priceId", counters, array_replace(amounts, null, 0), measures, ticket
        from current where (select granted and not stale from verdict)
    )${ended}
    select granted as "isGranted", stale as "isStale", ${requestedLimits} as limits,
-          (select json_agg(id) from calls where id not in (select id from current)) as outdated
+          (select json_agg(id) from calls where id not in (select id from known)) as outdated
      from verdict`
 
 /**
@@ -96,12 +111,26 @@ const writeReserveStatement = (returned: string, ended = '') => `with calls as (
  * limit that only observes refuses nothing, but counts the refusals. Values: lease in milliseconds, version of the
  * limits, calls.
  */
-export const reserveUsage = statement<ReserveResult>(
-  'reserve-usage',
-  writeReserveStatement(
-    'returned as not materialized (select null::bigint as counter, null::numeric as amount where false)',
-  ),
+export const reserveUsage = statement<ReserveResult>('reserve-usage', writeReserveStatement({}))
+
+/** Reserves like `reserveUsage`, but for none of the calls if the model of one is outdated. Values: the same. */
+export const reserveTogether = statement<ReserveResult>(
+  'reserve-together',
+  writeReserveStatement({ isWanted: 'not exists (select from calls where id not in (select id from known))' }),
 )
+
+/** Builds a statement that releases the reservations with this condition in favour of a call. */
+const writeReplaceStatement = (condition: string) =>
+  writeReserveStatement({
+    returned: `replaced as (
+     select id, counters, amounts from usage_holds where ${condition} and exists (select from current) for update
+   ), returned as (
+     select a.counter, sum(a.amount) as amount from replaced cross join lateral unnest(counters, amounts) as a(counter, amount) group by 1
+   )`,
+    ended: `, ended as (
+     delete from usage_holds where id = $4::bigint and exists (select from replaced) and (select granted and not stale from verdict)
+   )`,
+  })
 
 /**
  * Reserves for one call, and releases the reservation that it replaces. Values: those of `reserveUsage`, then the
@@ -109,15 +138,17 @@ export const reserveUsage = statement<ReserveResult>(
  */
 export const replaceReservation = statement<ReserveResult>(
   'replace-reservation',
-  writeReserveStatement(
-    `replaced as (
-     select id, counters, amounts from usage_holds where id = $4::bigint and exists (select from current) for update
-   ), returned as (
-     select a.counter, sum(a.amount) as amount from replaced cross join lateral unnest(counters, amounts) as a(counter, amount) group by 1
-   )`,
-    `, ended as (
-     delete from usage_holds where id = $4::bigint and exists (select from replaced) and (select granted and not stale from verdict)
-   )`,
+  writeReplaceStatement('id = $4::bigint'),
+)
+
+/**
+ * Reserves for one call, in place of what its person has reserved for it, if that is still there. Values: those of
+ * `reserveUsage`, then the reserved id and the ticket.
+ */
+export const claimReservation = statement<ReserveResult>(
+  'claim-reservation',
+  writeReplaceStatement(
+    'id = $4::bigint and ticket = $5::uuid and user_id in (select "userId" from calls) and lease_until > now()',
   ),
 )
 
@@ -150,6 +181,13 @@ export const extendReservation = statement<{ isFound: boolean; isGranted: boolea
       where id = $1::bigint and (select granted from verdict) and exists (select from parts)
    )
    select exists (select from mine) as "isFound", granted as "isGranted", ${requestedLimits} as limits from verdict`,
+)
+
+/** Lists what is reserved for calls that were not made: those of one person, or all whose time is over. Values: the person or null. */
+export const listUnclaimed = statement<{ id: number }>(
+  'list-unclaimed',
+  `select id::float8 as id from usage_holds
+    where ticket is not null and (user_id = $1::int or ($1::int is null and lease_until < now())) limit 1000`,
 )
 
 /** Releases reservations of calls that were never made, without a record. Values: ids, and their number. */

@@ -30,5 +30,7 @@ export const UsageReservation = defineEntity({
     amounts: p.array(Number).columnType('bigint[]'),
     /** Charge of each counter at the end of the call. */
     measures: p.array().$type<Measure[]>(),
+    /** Known only to the person for whose later call this is reserved; null for a call in progress. */
+    ticket: p.uuid().nullable(),
   },
 })

@@ -9,10 +9,10 @@ import { answerApproval, approvalAnswer, ownApprovals } from './approvals/my-app
 import type { ChatContext } from './chat-context.ts'
 import { countTokens } from './count-tokens.ts'
 import { embed } from './embed.ts'
-import { type AiRequest, aiRequest, aiStreamRequest } from './request/request.ts'
+import { type AiRequest, aiRequest, aiStreamRequest, reserveRequest } from './request/request.ts'
 import { simpleRequest, toAiRequest, toSimplePath, withAllIssues } from './request/simple-request.ts'
 import { ASSISTANT_PREFIX } from './resolve-assistant.ts'
-import { startCall } from './start-call.ts'
+import { reserveCalls, startCall } from './start-call.ts'
 
 /**
  * Asks for approvals only at the end of the answer, because clients of most protocols cannot answer a question during a
@@ -34,6 +34,10 @@ const offeredModels = z.array(
     created: z.int(),
   }),
 )
+
+const reservedAnswers = z.object({
+  reservations: z.array(z.string()).describe('One for each model, in their order, for `ai.completeStream`.'),
+})
 
 /** Lists models, then assistants, which are asked as models are. */
 async function listAskable(ctx: ChatContext): Promise<z.output<typeof offeredModels>> {
@@ -99,9 +103,23 @@ export const aiRouter = router({
       ...about('Ask a model with files, tools and parameters, and stream its answer in parts of several types.'),
       streams: true,
     })
-    .mutation(async ({ ctx, input: { mayAsk, ...input } }) => {
-      const call = await startCall(ctx, input, { approvalMode: toApprovalMode(mayAsk) })
+    .mutation(async ({ ctx, input: { mayAsk, reservation, ...input } }) => {
+      const call = await startCall(ctx, input, { approvalMode: toApprovalMode(mayAsk), ticket: reservation })
       return call.stream(input.toolUses ? [...streamPartTypes, 'tool-use', 'tool-result'] : streamPartTypes)
+    }),
+
+  reserve: userWith('ai')
+    .meta({
+      ...withBodySize('AI request with files'),
+      ...about(
+        'Reserve what two models can take for their answers to one question, for both or for neither, without asking them. A reservation without a call ends within a minute, or with the next one of the caller.',
+        reservedAnswers,
+      ),
+    })
+    .input(reserveRequest)
+    .mutation(async ({ ctx, input: { models, mayAsk, ...input } }) => {
+      const requests = models.map((model) => ({ ...input, model }))
+      return { reservations: await reserveCalls(ctx, requests, toApprovalMode(mayAsk)) }
     }),
 
   countTokens,

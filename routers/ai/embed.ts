@@ -53,7 +53,7 @@ async function createEmbeddings(
 ): Promise<z.output<typeof embeddingAnswer>> {
   using _underWay = beginAiCall(ctx)
   const [userId, signal] = [ctx.caller.person.id, createCallSignal(ctx)]
-  const { call, reservation } = await prepareCall(ctx, async (find, countRequest) => {
+  const { call, reservation } = await prepareCall(ctx, async ({ find, countRequest }) => {
     const model = await findUsableModel(ctx, request.model, 'embedding', find)
     const issues = model
       ? findIssues(request, model)

@@ -48,7 +48,7 @@ async function buildFallbackCall(
 }
 
 /** The caller's request and the call of the first model. */
-interface OriginalCall extends BoundedCall<ModelCall> {
+export interface OriginalCall extends BoundedCall<ModelCall> {
   request: AiRequest
   approvals: Approvals
 }

@@ -6,12 +6,15 @@ import { attachmentTextKey } from '../ports/ai/prompt-files.ts'
 import { type ChatContext, consumeAiQuota } from './chat-context.ts'
 import { PendingTextsProblem } from './request/attachments.ts'
 
-/** Prepares a call up to its reservation; if it fails, it must leave nothing behind. `countRequest` counts only once. */
-type Preparation<Call> = (
-  find: FindModel,
-  countRequest: () => Promise<void>,
-  findAssistant: FindAssistant,
-) => Promise<Call>
+/** Finds what a call needs, and counts its request, though only once. */
+export interface CallLookup {
+  find: FindModel
+  findAssistant: FindAssistant
+  countRequest: () => Promise<void>
+}
+
+/** Prepares a call up to its reservation; if it fails, it must leave nothing behind. */
+type Preparation<Call> = (lookup: CallLookup) => Promise<Call>
 
 /**
  * Prepares a call, with the models and assistants of the cache first. Repeats the preparation with those of the database if
@@ -25,8 +28,9 @@ export async function prepareCall<Call>(ctx: ChatContext, prepare: Preparation<C
 
   const attempt = async (isFresh = false): Promise<Call | PendingTextsProblem> => {
     const lookup = new CatalogueLookup(ctx.services.ai, isFresh)
+    const { find, findAssistant } = lookup
     try {
-      return await prepare(lookup.find, countRequest, lookup.findAssistant)
+      return await prepare({ find, findAssistant, countRequest })
     } catch (error) {
       if (lookup.hasCached && mayBeOutdated(error)) return attempt(true)
       if (error instanceof PendingTextsProblem) return error

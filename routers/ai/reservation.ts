@@ -10,6 +10,7 @@ import {
   type LimitLeft,
   QuotaExceeded,
   type Reservation,
+  type ReserveRequest,
   type SubjectId,
   type UsageCall,
 } from '../ports/ai/usage-ledger.ts'
@@ -25,13 +26,28 @@ export interface BoundedCall<Call extends ModelCall | EmbeddingCall = ModelCall 
 }
 
 /** Reserves the most that a call can take of every limit that applies. Throws if it does not fit. */
-export async function reserveBudget(ctx: ChatContext, boundedCall: BoundedCall, roomId?: number): Promise<Reservation> {
-  const result = await tryReserve(ctx, boundedCall, { roomId })
+export async function reserveBudget(
+  ctx: ChatContext,
+  boundedCall: BoundedCall,
+  options: Omit<ReserveOptions, 'replaces'> = {},
+): Promise<Reservation> {
+  const result = await tryReserve(ctx, boundedCall, options)
   if (!(result instanceof QuotaExceeded)) return result
   const { call } = boundedCall
   const maxAnswerTokens = ctx.services.settings.maxOutputTokens
   const refused = 'parameters' in call ? { call, maxAnswerTokens } : undefined
   throw toQuotaProblem(ctx, result, { unknown: findUnknownCost(call), refused })
+}
+
+/**
+ * Reserves the most that several calls can take of every limit that applies, and returns their tickets. Throws if they
+ * do not fit together.
+ */
+export async function reserveTogether(ctx: ChatContext, calls: readonly BoundedCall[]): Promise<string[]> {
+  const result = await ctx.services.ai.usageLedger.reserveTogether(calls.map((call) => toReserveRequest(ctx, call, {})))
+  if (!(result instanceof QuotaExceeded)) return result
+  const unknown = calls.map(({ call }) => findUnknownCost(call)).find((part) => part !== 'pages') ?? 'pages'
+  throw toQuotaProblem(ctx, result, { unknown, calls: calls.length })
 }
 
 /** Determines the unknown cost of a call whose maximum cannot be computed. */
@@ -46,13 +62,25 @@ interface ReserveOptions {
   roomId?: number | undefined
   /** Reservation of the call that this one replaces. */
   replaces?: Reservation
+  /** The ticket of what the caller has reserved for this call. */
+  ticket?: string | undefined
 }
 
 export async function tryReserve(
   ctx: ChatContext,
-  { call: boundedCall, bounds: { computeInput, output, uses } }: BoundedCall,
-  { roomId, replaces }: ReserveOptions = {},
+  boundedCall: BoundedCall,
+  options: ReserveOptions = {},
 ): Promise<Reservation | QuotaExceeded> {
+  const result = await ctx.services.ai.usageLedger.reserve(toReserveRequest(ctx, boundedCall, options))
+  if (!(result instanceof QuotaExceeded)) ctx.notes.setLimits(listRemaining(result))
+  return result
+}
+
+function toReserveRequest(
+  ctx: ChatContext,
+  { call: boundedCall, bounds: { computeInput, output, uses } }: BoundedCall,
+  { roomId, replaces, ticket }: ReserveOptions,
+): ReserveRequest {
   const { person, token } = ctx.caller
   const { model, inputTokens } = boundedCall
   const assistant = 'assistant' in boundedCall ? boundedCall.assistant : undefined
@@ -72,7 +100,7 @@ export async function tryReserve(
     ...computeCost(model.pricing, { input, output: 0, cached: 0, reasoning: 0 }),
     priceId: model.priceId,
   }
-  const result = await ctx.services.ai.usageLedger.reserve({
+  return {
     // The assistant of a call that has begun is not looked at again for its fallbacks.
     catalogue: replaces ? model.catalogue : findEarliest(model.catalogue, assistant?.catalogue ?? null),
     call,
@@ -80,9 +108,8 @@ export async function tryReserve(
     tokens: toFiniteOrNull(maxInput + output),
     ...computeMaxCost(model.pricing, { input: maxInput, output: 0, reasoning: 0, ...uses }, output),
     replaces,
-  })
-  if (!(result instanceof QuotaExceeded)) ctx.notes.setLimits(listRemaining(result))
-  return result
+    ticket,
+  }
 }
 
 /** Of two versions of the catalogue the earlier one, since the call is outdated if either is. */
@@ -120,13 +147,15 @@ type RefusalDuration = (typeof refusalDurations)[number]
 interface QuotaDetails {
   unknown?: UnknownCost
   refused?: RefusedCall | undefined
+  /** Number of the calls that would be made at once. */
+  calls?: number
 }
 
 /** Builds the problem for the limit that refuses longest, because no retry succeeds earlier. */
 export function toQuotaProblem(
   ctx: Pick<Context, 'notes' | 'services'>,
   { limits }: QuotaExceeded,
-  { unknown = 'model', refused }: QuotaDetails = {},
+  { unknown = 'model', refused, calls = 1 }: QuotaDetails = {},
 ): Problem {
   const enforced = limits.filter(({ mode }) => mode === 'enforce')
   ctx.notes.setLimits(enforced.map((limit) => toLimitLeft(limit, 0)))
@@ -140,7 +169,7 @@ export function toQuotaProblem(
   ctx.notes.adviseRetry({ isFinal: duration !== 'held', afterSeconds })
   ctx.notes.setRateLimit({ limit: cap, remaining: Math.max(0, cap - used - held), resetSeconds })
   return new Problem(duration === 'held' ? 'limit_held' : 'limit_reached', {
-    detail: sentences[duration](longest, unknown),
+    detail: sentences[duration](longest, unknown, calls),
     meta: {
       ...(duration === 'spent' && { retryAt: new Date(resetsAt).toISOString() }),
       ...describeRefusal(longest, enforced, refused),
@@ -160,12 +189,13 @@ function classifyRefusal({ amount, used, cap, nextCap }: RequestedLimit): Refusa
  */
 type UnknownCost = 'model' | 'search' | 'pages'
 
-const sentences: Record<RefusalDuration, (limit: RequestedLimit, unknown: UnknownCost) => string> = {
+const sentences: Record<RefusalDuration, (limit: RequestedLimit, unknown: UnknownCost, calls: number) => string> = {
   held: (limit) =>
     `The limit '${limit.name}' has no room for ${formatLimitAmount(limit, limit.amount ?? 0)} more until calls under way end: ${describeUsage(limit)}.`,
   spent: (limit) =>
     `The limit '${limit.name}' has no room for ${formatLimitAmount(limit, limit.amount ?? 0)} more: ${describeUsage(limit)}. It frees at ${new Date(limit.resetsAt).toISOString()}.`,
-  never: (limit, unknown) => (limit.amount === null ? describeUnknownCost(limit, unknown) : describeTooLarge(limit)),
+  never: (limit, unknown, calls) =>
+    limit.amount === null ? describeUnknownCost(limit, unknown) : describeTooLarge(limit, calls),
 }
 
 const unknownCosts: Record<UnknownCost, (currency: string) => string> = {
@@ -179,14 +209,15 @@ const describeUnknownCost = ({ name, unit, currency }: RequestedLimit, unknown: 
     ? `The limit '${name}' is in money, and ${unknownCosts[unknown](`${currency}`)}.`
     : `The limit '${name}' is in tokens, and how many this model may read in pages is not known.`
 
-function describeTooLarge(limit: RequestedLimit): string {
+function describeTooLarge(limit: RequestedLimit, calls: number): string {
   const { name, unit, cap, nextCap } = limit
   const amount = formatLimitAmount(limit, limit.amount ?? 0)
   const whole = `${describeCap(limit, nextCap)}${cap > nextCap ? ', without what was topped up' : ''}`
+  const subject = calls === 1 ? 'This call' : `These ${calls} calls together`
   if (nextCap === 0) return `The limit '${name}' lets no call through: it is ${whole}.`
   return unit === 'money'
-    ? `This call may cost ${amount}, and the limit '${name}' is ${whole}. Send less, ask for a shorter answer, or ask another model.`
-    : `This call may take ${amount}, and the limit '${name}' is ${whole}. Send less, or ask for a shorter answer.`
+    ? `${subject} may cost ${amount}, and the limit '${name}' is ${whole}. Send less, ask for a shorter answer, or ask another model.`
+    : `${subject} may take ${amount}, and the limit '${name}' is ${whole}. Send less, or ask for a shorter answer.`
 }
 
 const describeUsage = (limit: RequestedLimit) =>

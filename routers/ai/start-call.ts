@@ -5,10 +5,10 @@ import { toViewer } from '../verbs/viewer.ts'
 import { type ApprovalMode, Approvals } from './approvals/approvals.ts'
 import { boundCall } from './call-bounds.ts'
 import { beginAiCall, type ChatContext, findUsableModel } from './chat-context.ts'
-import { withFallbacks } from './fallback.ts'
+import { type OriginalCall, withFallbacks } from './fallback.ts'
 import type { MeteredCall } from './metered-call.ts'
 import { toModelCall } from './model-call.ts'
-import { prepareCall } from './prepare-call.ts'
+import { type CallLookup, prepareCall } from './prepare-call.ts'
 import { adaptRequest, findUnsentParameters } from './request/adapt-request.ts'
 import { Attachments } from './request/attachments.ts'
 import { InlineDocuments } from './request/inline-documents.ts'
@@ -17,7 +17,7 @@ import type { AiRequest } from './request/request.ts'
 import { findUnaskableReferences, selectModelTools } from './request/tool-references.ts'
 import { withUniqueCallIds } from './request/unique-call-ids.ts'
 import { findExcessInput, validateRequest } from './request/validate-request.ts'
-import { reserveBudget } from './reservation.ts'
+import { reserveBudget, reserveTogether } from './reservation.ts'
 import { resolveAssistant } from './resolve-assistant.ts'
 import { listSelectedServiceTools, listServiceTools } from './service-tools.ts'
 import { type FoundModel, findRequestedModel, listFallbacks, noteAnsweringModel } from './successor.ts'
@@ -29,6 +29,8 @@ interface StartOptions {
   /** Room that receives the answer. Its limits apply as well, and attachments must belong to it. */
   roomId?: number
   approvalMode?: ApprovalMode
+  /** The ticket of what the caller has reserved for this call. */
+  ticket?: string | undefined
 }
 
 /**
@@ -38,35 +40,67 @@ interface StartOptions {
 export async function startCall(
   ctx: ChatContext,
   callerRequest: AiRequest,
-  { mapIssue = (issue) => issue, roomId, approvalMode }: StartOptions = {},
+  { ticket, ...options }: StartOptions = {},
 ): Promise<MeteredCall> {
-  const { conversation } = callerRequest
   using underWay = new DisposableStack()
   underWay.use(beginAiCall(ctx))
-  const unresolved = { ...callerRequest, messages: [...withUniqueCallIds(callerRequest.messages)] }
-  return await prepareCall(ctx, async (find, countRequest, findAssistant) => {
-    // A room tells its people which model reads their messages, and an assistant is none of its models.
-    const uniqueRequest = roomId === undefined ? await resolveAssistant(ctx, unresolved, findAssistant) : unresolved
-    const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation, approvalMode, roomId })
-    const prepared = await prepareRequest(ctx, uniqueRequest, { find, mapIssue, roomId, approvalMode })
-    await countRequest()
+  return await prepareCall(ctx, async (lookup) => {
     using memory = new DisposableStack()
-    const call = await buildCall(ctx, prepared, approvals, memory)
-    const fallbackNames = roomId === undefined ? listFallbacks(uniqueRequest, prepared.found) : []
+    const { found, ...original } = await prepareOriginal(ctx, callerRequest, { ...options, lookup, memory })
+    const { call, bounds, request } = original
+    const fallbackNames = options.roomId === undefined ? listFallbacks(request, found) : []
     // Reserve last: nothing releases the reservation if a later step fails.
-    const bounds = boundCall(call, ctx.services.settings.maxOutputTokens)
-    const reservation = await reserveBudget(ctx, { call, bounds }, roomId)
-    noteAnsweringModel(ctx, uniqueRequest, prepared.found)
+    const reservation = await reserveBudget(ctx, { call, bounds }, { roomId: options.roomId, ticket })
+    noteAnsweringModel(ctx, request, found)
     memory.use(underWay.move())
-    return withFallbacks(ctx, {
-      original: { call, bounds, request: uniqueRequest, approvals },
-      call,
-      bounds,
-      reservation,
-      fallbackNames,
-      memory: memory.move(),
-    })
+    return withFallbacks(ctx, { original, call, bounds, reservation, fallbackNames, memory: memory.move() })
   })
+}
+
+/**
+ * Reserves the budgets of calls that the caller will make at once, for all of them or for none, and returns their
+ * tickets. Calls no model.
+ */
+export async function reserveCalls(
+  ctx: ChatContext,
+  requests: readonly AiRequest[],
+  approvalMode: ApprovalMode,
+): Promise<string[]> {
+  using _underWay = beginAiCall(ctx)
+  return await prepareCall(ctx, async (lookup) => {
+    using memory = new DisposableStack()
+    const calls: OriginalCall[] = []
+    for (const request of requests) calls.push(await prepareOriginal(ctx, request, { approvalMode, lookup, memory }))
+    return reserveTogether(ctx, calls)
+  })
+}
+
+interface OriginalOptions extends Omit<StartOptions, 'ticket'> {
+  lookup: CallLookup
+  memory: DisposableStack
+}
+
+/** Builds the call of the requested model with the most that it can take. */
+async function prepareOriginal(
+  ctx: ChatContext,
+  callerRequest: AiRequest,
+  { lookup, mapIssue = (issue) => issue, roomId, approvalMode, memory }: OriginalOptions,
+): Promise<OriginalCall & { found: FoundModel }> {
+  const { conversation } = callerRequest
+  const unresolved = { ...callerRequest, messages: [...withUniqueCallIds(callerRequest.messages)] }
+  // A room tells its people which model reads their messages, and an assistant is none of its models.
+  const request = roomId === undefined ? await resolveAssistant(ctx, unresolved, lookup.findAssistant) : unresolved
+  const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation, approvalMode, roomId })
+  const prepared = await prepareRequest(ctx, request, { find: lookup.find, mapIssue, roomId, approvalMode })
+  await lookup.countRequest()
+  const call = await buildCall(ctx, prepared, approvals, memory)
+  return {
+    call,
+    bounds: boundCall(call, ctx.services.settings.maxOutputTokens),
+    request,
+    approvals,
+    found: prepared.found,
+  }
 }
 
 interface PreparedRequest {

@@ -77,7 +77,7 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
   {
     open: 'a user',
     by: 'ai',
-    to: 'ai.ask ai.stream ai.approve ai.complete ai.completeStream ai.countTokens ai.embed ai.models',
+    to: 'ai.ask ai.stream ai.approve ai.complete ai.completeStream ai.countTokens ai.embed ai.models ai.reserve',
   },
   {
     open: 'a user',

@@ -5,6 +5,7 @@ import { type ClientToolType, clientToolNames, type NativeTool, optionalTools } 
 import type { Message, ToolResult, UserPart } from '../../ports/ai/messages.ts'
 import { type CallParameters, efforts, type JsonFormat } from '../../ports/ai/models.ts'
 import type { CallerTool, JsonSchema, ToolChoice } from '../../ports/ai/tools.ts'
+import { TICKET } from '../../ports/ai/usage-ledger.ts'
 import {
   type AttachmentPart,
   anyTextPart,
@@ -223,6 +224,22 @@ export const aiStreamRequest = aiRequest.extend({
     .describe(
       'The way in which the answer asks for approval of tool calls: at its end, so that a further request answers by `tool-approval`, or `amid` it, so that the answer waits for the approval or refusal.',
     ),
+  reservation: z
+    .string()
+    .regex(TICKET, 'is not a reservation of `ai.reserve`')
+    .optional()
+    .describe('What `ai.reserve` has reserved for this answer. If that has ended, the answer is reserved anew.'),
+})
+
+/** The number of models that answer a question side by side. */
+const COMPARED = 2
+
+/** A request that several models will be asked at once, each by a request of its own. */
+export const reserveRequest = aiStreamRequest.omit({ model: true, reservation: true }).extend({
+  models: z
+    .array(modelName)
+    .length(COMPARED, `must be ${COMPARED} models`)
+    .describe('The models that will answer, which may be the same.'),
 })
 
 /** An assistant sets this in a request for it, beside its instructions. */

@@ -41,6 +41,20 @@ export interface ReserveRequest {
   currency: string | null
   /** The reservation of a call without usage that this one replaces; it stays if this one is refused or fails. */
   replaces?: Reservation | undefined
+  /** Names what the person has reserved for this call, which takes its place if it is still there. */
+  ticket?: string | undefined
+}
+
+/** Writes the ticket of a reservation for a later call. */
+export const writeTicket = ({ id, ticket }: { id: number; ticket: string }): string => `${id}.${ticket}`
+
+/** The form of tickets, which other texts do not have. */
+export const TICKET = /^\d{1,15}\.[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/
+
+/** Reads what `writeTicket` wrote. */
+export function readTicket(written: string): { id: number; ticket: string } {
+  const [id, ticket = ''] = written.split('.')
+  return { id: Number(id), ticket }
 }
 
 /** A call in progress with its row in the database. */
@@ -105,6 +119,11 @@ export const hasRoom = ({ amount, used, held, cap }: RequestedLimit): boolean =>
 export interface UsageLedger {
   /** Reserves a call. Throws `CatalogueOutdated` if the cached model may be outdated. */
   reserve(request: ReserveRequest): Promise<Reservation | QuotaExceeded>
+  /**
+   * Reserves for calls that a person will make at once, for all of them or for none, and returns their tickets. What the
+   * person has reserved before for calls that were not made is released first; an unused ticket ends within a minute.
+   */
+  reserveTogether(requests: readonly ReserveRequest[]): Promise<string[] | QuotaExceeded>
   /**
    * Extends the reservation to a total for a further round; `gone` if another process has committed the call as lost.
    */

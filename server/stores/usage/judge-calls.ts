@@ -31,5 +31,24 @@ export function judgeOneByOne<Call extends Claimant>(
   return { fitting, refused }
 }
 
+/** Accepts all calls if the enforced limits have room for what they take together, or refuses the first one with these sums. */
+export function judgeTogether<Call extends Claimant>(
+  calls: readonly Call[],
+  states: ReadonlyMap<number, RequestedLimit>,
+) {
+  const requested = [...states].flatMap(([counter, state]) => {
+    const amounts = calls.flatMap(({ claims }) => claims.filter((claim) => claim.counter === counter))
+    if (amounts.length === 0) return []
+    const isUnknown = amounts.some(({ amount }) => amount === null)
+    return { ...state, amount: isUnknown ? null : amounts.reduce((sum, { amount }) => sum + (amount ?? 0), 0) }
+  })
+  const [first] = calls
+  const isRefused = first !== undefined && requested.some(isFull)
+  return {
+    fitting: isRefused ? [] : [...calls],
+    refused: new Map(isRefused ? [[first, new QuotaExceeded(requested)]] : []),
+  }
+}
+
 /** True if the limit refuses the call. */
 export const isFull = (limit: RequestedLimit): boolean => limit.mode === 'enforce' && !hasRoom(limit)

@@ -1,9 +1,14 @@
+import { randomUUID } from 'node:crypto'
 import DataLoader from 'dataloader'
 import { countRefusals } from '../../../entities/ai/usage-counter.sql.ts'
 import {
+  claimReservation,
+  listUnclaimed,
   nextReservationIds,
   type RequestedLimit,
+  releaseReservations,
   replaceReservation,
+  reserveTogether,
   reserveUsage,
 } from '../../../entities/ai/usage-reservation.sql.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
@@ -14,8 +19,10 @@ import {
   QuotaExceeded,
   type Reservation,
   type ReserveRequest,
+  readTicket,
+  writeTicket,
 } from '../../../routers/ports/ai/usage-ledger.ts'
-import { judgeOneByOne } from './judge-calls.ts'
+import { judgeOneByOne, judgeTogether } from './judge-calls.ts'
 import type { CounterClaim, LimitCache } from './limit-cache.ts'
 
 const MAX_CALLS = 200
@@ -44,6 +51,8 @@ interface Attempt {
 interface Candidate extends Attempt {
   id: number
   claims: CounterClaim[]
+  /** Present if the reservation is for a later call. */
+  ticket?: string
 }
 
 type Outcome = Reservation | QuotaExceeded | CatalogueOutdated
@@ -78,9 +87,42 @@ export class ReservationBatcher {
     return this.#load({ request, isLast: true })
   }
 
-  /** Adds an attempt to the next batch. A call that replaces another one is processed alone, because the statement releases one reservation only. */
+  /**
+   * Reserves for later calls, for all of them or for none, and returns their tickets. Throws `CatalogueOutdated` if one
+   * of their models may have changed meanwhile.
+   */
+  async reserveTogether(requests: readonly ReserveRequest[]): Promise<string[] | QuotaExceeded> {
+    const { sql, usageWriter } = this.#options
+    await Promise.all([usageWriter.flush(), releaseUnclaimed(sql, requests[0]?.call.userId)])
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const outcome = await this.#tryTogether(requests)
+      if (outcome) return outcome
+    }
+    throw new Error('the limits changed during every attempt to reserve')
+  }
+
+  /** Returns undefined if the limits have changed meanwhile. */
+  async #tryTogether(requests: readonly ReserveRequest[]): Promise<string[] | QuotaExceeded | undefined> {
+    const { limits } = this.#options
+    if (limits.version === undefined) await limits.load()
+    const { version } = limits
+    const claimed = await this.#claim(requests.map((request) => ({ request, isLast: true })))
+    const candidates = claimed?.map((candidate) => ({ ...candidate, ticket: randomUUID() }))
+    const result = candidates && (await this.#run(candidates, version))
+    if (!result || result.isStale) {
+      await limits.load()
+      return undefined
+    }
+    if (result.outdated) throw new CatalogueOutdated()
+    if (result.isGranted) return candidates.map(writeTicket)
+    const { refused } = judgeTogether(candidates, new Map(result.limits.map((limit) => [limit.counter, limit])))
+    await this.#countRefusals(refused)
+    return refused.values().next().value
+  }
+
+  /** Adds an attempt to the next batch. A call that replaces a reservation is processed alone, because the statement releases one only. */
   async #load(attempt: Attempt): Promise<Reservation | QuotaExceeded> {
-    if (!attempt.request.replaces) return this.#loader.load(attempt)
+    if (!attempt.request.replaces && attempt.request.ticket === undefined) return this.#loader.load(attempt)
     const [outcome] = await this.#reserveAll([attempt])
     if (outcome instanceof CatalogueOutdated) throw outcome
     return outcome as Reservation | QuotaExceeded
@@ -150,9 +192,16 @@ export class ReservationBatcher {
   async #run(candidates: readonly Candidate[], version: number | undefined) {
     const { sql, leaseMs, onOrphaned } = this.#options
     const values = [leaseMs, version, JSON.stringify(candidates.map(toCall))]
-    const replaces = candidates[0]?.request.replaces
+    const [first] = candidates
+    const { replaces, ticket } = first?.request ?? {}
+    const reserved = ticket === undefined ? undefined : readTicket(ticket)
+    const run = () => {
+      if (first?.ticket) return sql(reserveTogether, values)
+      if (replaces) return sql(replaceReservation, [...values, replaces.id])
+      return reserved ? sql(claimReservation, [...values, reserved.id, reserved.ticket]) : sql(reserveUsage, values)
+    }
     try {
-      const [result] = await (replaces ? sql(replaceReservation, [...values, replaces.id]) : sql(reserveUsage, values))
+      const [result] = await run()
       return result
     } catch (error) {
       onOrphaned(candidates.map(({ id }) => id))
@@ -168,9 +217,16 @@ export class ReservationBatcher {
   }
 }
 
+/** Releases what was reserved for calls that were not made: that of a person, or all whose time is over. */
+export async function releaseUnclaimed(sql: Sql, person?: number): Promise<void> {
+  const unclaimed = await sql(listUnclaimed, [person ?? null])
+  if (unclaimed.length > 0) await sql(releaseReservations, [unclaimed.map(({ id }) => id), unclaimed.length])
+}
+
 /** Converts a candidate to an element of the statement's JSON. */
-const toCall = ({ id, request: { call, catalogue }, claims }: Candidate) => ({
+const toCall = ({ id, ticket, request: { call, catalogue }, claims }: Candidate) => ({
   id,
+  ticket,
   catalogue,
   ...call,
   counters: claims.map(({ counter }) => counter),

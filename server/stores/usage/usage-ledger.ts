@@ -14,7 +14,7 @@ import type { Log } from '../../../routers/ports/log.ts'
 import { BatchWriter } from '../batch-writer.ts'
 import { LEASE_MS, LeaseRenewer } from './lease-renewer.ts'
 import type { LimitCache } from './limit-cache.ts'
-import { ReservationBatcher } from './reservation-batcher.ts'
+import { ReservationBatcher, releaseUnclaimed } from './reservation-batcher.ts'
 
 /** Milliseconds between renewals of leases. If a process is killed, the usage of its calls since the last renewal is lost. */
 const RENEW_MS = 1000
@@ -46,11 +46,7 @@ export function createUsageLedger({ sql, limits, log, onReached }: UsageLedgerOp
     usageWriter: writer,
   })
   const renew = () => Promise.all([leases.renew(), orphaned.release()])
-  const upkeep = async () => {
-    // Orphaned reservations are released first, so that they are not committed as lost calls.
-    await orphaned.release()
-    await Promise.all([writer.commitExpired(() => [...leases.ids, ...writer.unwritten]), sql(removeOldCounters)])
-  }
+  const upkeep = () => maintain({ sql, leases, writer, orphaned })
   const timers = [startRepeating(RENEW_MS, renew, log), startRepeating(UPKEEP_MS, upkeep, log)]
 
   const reserve = async (request: ReserveRequest) => {
@@ -64,6 +60,7 @@ export function createUsageLedger({ sql, limits, log, onReached }: UsageLedgerOp
   return {
     reserve: (request) =>
       request.replaces ? leases.whilePaused(request.replaces, () => reserve(request)) : reserve(request),
+    reserveTogether: (requests) => batcher.reserveTogether(requests),
     extend: (reservation, amounts) =>
       leases.whilePaused(reservation, async () => {
         await writer.flush()
@@ -84,6 +81,21 @@ export function createUsageLedger({ sql, limits, log, onReached }: UsageLedgerOp
       await writer.flush()
     },
   }
+}
+
+/** Ends what other processes have left behind. */
+async function maintain({ sql, leases, writer, orphaned }: LedgerParts): Promise<void> {
+  // Orphaned reservations are released first, so that they are not committed as lost calls.
+  await orphaned.release()
+  await releaseUnclaimed(sql)
+  await Promise.all([writer.commitExpired(() => [...leases.ids, ...writer.unwritten]), sql(removeOldCounters)])
+}
+
+interface LedgerParts {
+  sql: Sql
+  leases: LeaseRenewer
+  writer: UsageWriter
+  orphaned: OrphanedReservations
 }
 
 const startRepeating = (ms: number, work: () => Promise<unknown>, log: Log) =>

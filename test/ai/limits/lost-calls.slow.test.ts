@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect, test, vi } from 'vitest'
+import { createClient } from '../../../facades/client/index.ts'
 import { limited, readLimitState, requestLimit, sendQuestion } from '../../kit/ai/limited-service.ts'
 import { answers } from '../../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
@@ -98,4 +99,19 @@ test.concurrent('all calls of dead processes are settled at once, however many',
   expect(await world.svc.rows('select outcome, count(*)::int as count from usage_records group by 1')).toEqual([
     { outcome: 'lost', count: 2600 },
   ])
+})
+
+test.concurrent('reservations for two answers that nobody asks for end without a record', async ({ expect }) => {
+  await using world = await limited([requestLimit])
+  const { token } = await world.svc.user()
+  const { ai } = createClient({ url: world.svc.url, token })
+  const messages = [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'Hello' }] }]
+  await ai.reserve.mutate({ models: ['mock-1', 'mock-1'], messages })
+  expect(await readLimitState(world.svc, 'all')).toMatchObject({ used: 0, held: 2 })
+
+  await world.svc.rows("update usage_holds set lease_until = now() - interval '1 s'")
+  await vi.waitFor(async () => expect(await world.svc.rows('select id from usage_holds')).toEqual([]), SLOW)
+
+  expect(await readLimitState(world.svc, 'all')).toMatchObject({ used: 0, held: 0 })
+  expect(await world.svc.rows('select outcome from usage_records')).toEqual([])
 })

@@ -44,8 +44,8 @@ test('a procedure that streams takes what one takes that answers at once', () =>
   const isSame = (twin: z.ZodType | undefined, schema: z.ZodType | undefined) => {
     if (twin === schema) return true
     const [shape, own] = [twin, schema].map((one) => one && (definitionOf(one) as { shape?: object }).shape)
-    // A stream may also request approvals of tool calls.
-    const { mayAsk: _, ...others } = (own ?? {}) as Record<string, unknown>
+    // A stream may also request approvals of tool calls, and take a reservation over, whose form is bounded.
+    const { mayAsk: _, reservation: __, ...others } = (own ?? {}) as Record<string, unknown>
     return (
       shape !== undefined && Object.entries(others).every(([name, member]) => (shape as typeof others)[name] === member)
     )
@@ -85,6 +85,9 @@ test('only listed inputs accept free JSON, and it is bounded', () => {
     'ai.countTokens.format.schema[]',
     'ai.countTokens.parameters.templateOptions[]',
     'ai.countTokens.tools[].inputSchema[]',
+    'ai.reserve.format.schema[]',
+    'ai.reserve.parameters.templateOptions[]',
+    'ai.reserve.tools[].inputSchema[]',
     'aiModels.create.parameters[]',
     'aiModels.update.parameters[]',
     'aiProviders.create.settings.parameters[]',
