@@ -2,6 +2,7 @@ import { defineEntity, p } from '@mikro-orm/core'
 import { User } from '../identity/user.ts'
 import { id, moment } from '../sql/columns.ts'
 import { Assistant } from './assistant.ts'
+import { Knowledge } from './knowledge.ts'
 
 /** The parameters that an assistant fixes for its answers; others are those of the request or of the model. */
 export interface AssistantParameters {
@@ -34,6 +35,10 @@ export const AssistantVersion = defineEntity({
     parameters: p.json<AssistantParameters>().defaultRaw(`'{}'`),
     /** References to the tools that it may use; null for all tools of the model. */
     tools: p.array().nullable(),
+    /** The files that its users ask through it; null if it has none, or if they were deleted. */
+    knowledge: () => p.manyToOne(Knowledge).deleteRule('set null').nullable().index().ref(),
+    /** Hash of the paths and fingerprints of the files that were readable when it was saved; null without knowledge. */
+    knowledgeHash: p.string().length(64).nullable(),
     /** System prompt, greeting and starters as JSON, sealed with the application key. */
     texts: p.text().hidden(),
   },

@@ -7,6 +7,7 @@ import { isForGroups } from '../sql/groups.ts'
 import { coalescedStatement, isoTime, statement } from '../sql/statement.ts'
 import { Assistant, AssistantEditor, type Audience } from './assistant.ts'
 import { type AssistantParameters, AssistantVersion } from './assistant-version.ts'
+import { Knowledge, KnowledgeFile } from './knowledge.ts'
 
 const assistants = Assistant.tableName
 const editors = AssistantEditor.tableName
@@ -14,12 +15,18 @@ const versions = AssistantVersion.tableName
 const users = User.tableName
 
 /** SQL: a person, by the placeholder of their id, may change the assistant: its owner and its editors. */
-const isEditor = (row: string, person: string) =>
+export const isEditor = (row: string, person: string) =>
   `(${row}.owner_id = ${person} or exists (select from ${editors} x where x.assistant_id = ${row}.id and x.user_id = ${person}))`
 
 /** SQL: a person may use what is published of the assistant. Their groups are those of the person, also for administrators. */
-const isUser = (row: string, { person, groups }: { person: string; groups: string }) =>
+export const isUser = (row: string, { person, groups }: { person: string; groups: string }) =>
   `(${isEditor(row, person)} or ${row}.audience = 'all' or (${row}.audience = 'groups' and ${row}.groups && ${groups}))`
+
+/** SQL: a hash of the paths and fingerprints of the readable files of a knowledge; null for null. */
+const hashKnowledge = (id: string) =>
+  `case when ${id} is not null then (select encode(sha256(convert_to(
+            coalesce(string_agg(f.path || chr(1) || f.fingerprint, chr(1) order by f.path collate "C"), ''), 'utf8')), 'hex')
+            from ${KnowledgeFile.tableName} f where f.knowledge_id = ${id} and f.state = 'ready') end`
 
 const viewer = { person: '$1::int', groups: '$2::text[]' }
 
@@ -32,6 +39,8 @@ interface VersionSettings {
   fallback: string[]
   parameters: AssistantParameters
   tools: string[] | null
+  /** The id of the knowledge that its users ask through it; null without. */
+  knowledge: number | null
   /** Sealed. */
   texts: string
 }
@@ -52,7 +61,7 @@ export interface CallableAssistantRow extends VersionSettings {
 export const findCallableAssistant = coalescedStatement<CallableAssistantRow>(
   'find-callable-assistant',
   `select ${catalogueVersion}::float8 as catalogue, v.number, v.model, to_json(v.fallback) as fallback, v.parameters, to_json(v.tools) as tools,
-          v.texts, v.published_at is not null as "isReleased", a.audience, to_json(a.groups) as groups,
+          v.knowledge_id as knowledge, v.texts, v.published_at is not null as "isReleased", a.audience, to_json(a.groups) as groups,
           to_json(array(select x.user_id from ${editors} x where x.assistant_id = a.id union select a.owner_id where a.owner_id is not null))
             as "editorIds"
      from ${assistants} a join ${versions} v on v.assistant_id = a.id and v.number = coalesce($2::int, a.published)
@@ -125,6 +134,8 @@ export const listAssistants = statement<{ assistant: ListedAssistant; total: num
 
 interface AssistantRow extends ListedAssistant {
   version: number
+  /** The name of its knowledge; null without. */
+  knowledge: string | null
   /** Sealed. */
   texts: string
   groups: string[]
@@ -142,7 +153,7 @@ export const findAssistant = statement<AssistantRow>(
   `select a.handle, v.name, v.description, a.audience, a.published, a.latest, o.name as owner,
           ${isEditor('a', viewer.person)} as "mayEdit", a.owner_id is not distinct from ${viewer.person} as "isOwner",
           ${isRemixable('a', viewer.person)} as "mayRemix", v.number as version, v.model, to_json(v.fallback) as fallback, v.parameters,
-          v.texts, to_json(a.groups) as groups, a.allow_remix as "allowRemix", ${editorNames} as editors
+          (select k.name from ${Knowledge.tableName} k where k.id = v.knowledge_id) as knowledge, v.texts, to_json(a.groups) as groups, a.allow_remix as "allowRemix", ${editorNames} as editors
      from ${assistants} a join ${versions} v on v.assistant_id = a.id and ${shownVersion}
      left join ${users} o on o.id = a.owner_id
     where a.handle = $3 and ${isUser('a', viewer)} and (a.published is not null or ${isEditor('a', viewer.person)})`,
@@ -171,7 +182,7 @@ export interface VersionRow extends VersionSettings {
 }
 
 const versionColumns = `v.number, v.name, v.description, v.model, to_json(v.fallback) as fallback, v.parameters,
-          to_json(v.tools) as tools, v.texts`
+          to_json(v.tools) as tools, v.knowledge_id as knowledge, v.texts`
 
 /** Finds a version of an assistant that a person may change. Values: the person's id, the handle, and the number. */
 export const findVersion = statement<VersionRow>(
@@ -234,13 +245,13 @@ export const insertAssistant = statement<{ id: number }>(
 
 /**
  * Adds a version, and makes it the newest one. Values: the assistant's id, the number, the author's id or null, name,
- * description, model, fallbacks, parameters as JSON, tools or null, and the sealed texts.
+ * description, model, fallbacks, parameters as JSON, tools or null, the sealed texts, and the id of the knowledge or null.
  */
 export const insertVersion = statement<never>(
   'insert-assistant-version',
   `with added as (
-     insert into ${versions} (assistant_id, number, author_id, name, description, model, fallback, parameters, tools, texts)
-     values ($1::int, $2::int, $3::int, $4, $5, $6, $7::text[], $8::jsonb, $9::text[], $10)
+     insert into ${versions} (assistant_id, number, author_id, name, description, model, fallback, parameters, tools, texts, knowledge_id, knowledge_hash)
+     values ($1::int, $2::int, $3::int, $4, $5, $6, $7::text[], $8::jsonb, $9::text[], $10, $11::int, ${hashKnowledge('$11::int')})
    )
    update ${assistants} set latest = $2::int, updated_at = now() where id = $1::int`,
 )

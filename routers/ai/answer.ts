@@ -44,6 +44,17 @@ const toolCallFields = {
   signature,
 }
 
+const citedPassage = z.object({
+  number: z.int().min(1).describe('The number by which the text cites it, in square brackets.'),
+  file: z.int().min(1).describe('The id of the version of the file.'),
+  path: z.string(),
+  page: z.int().nullable().describe('The page or slide. Null if the file has none.'),
+  headings: z.array(z.string()).readonly().describe('The headings above it, the highest first.'),
+  from: character.describe('The offset of its beginning in the text of the file, in UTF-16 units.'),
+  to: character.describe('The offset of its end, which is exclusive.'),
+  text: z.string(),
+})
+
 const part = z.discriminatedUnion('type', [
   z.object({ type: z.literal('text'), text: z.string() }),
   z.object({ type: z.literal('reasoning'), text: z.string(), signature }),
@@ -54,7 +65,13 @@ const part = z.discriminatedUnion('type', [
     input: z.string().describe('The arguments as JSON, as the model wrote them.'),
     signature,
   }),
-  z.object({ type: z.literal('source'), url: z.string(), title: z.string().optional(), places: textRanges }),
+  z.object({
+    type: z.literal('source'),
+    url: z.string(),
+    title: z.string().optional(),
+    places: textRanges,
+    passage: citedPassage.optional().describe('The passage, if the source is knowledge of the assistant.'),
+  }),
   z.object({ type: z.literal('approval'), ...toolCallFields }),
   z.object({ type: z.literal('tool-run'), ...toolCallFields, output: z.string(), isError: z.boolean() }),
 ])

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { AnswerKnowledge } from '../assistants/knowledge/answer-knowledge.ts'
 import { Problem } from '../core/problems.ts'
 import { about, userWith, withBodySize } from '../core/trpc.ts'
 import { type CallableModel, type ModelCall, noFiles } from '../ports/ai/models.ts'
@@ -8,6 +9,7 @@ import { logFailure } from './call-record.ts'
 import { beginAiCall, type ChatContext, consumeAiQuota } from './chat-context.ts'
 import { toModelCall } from './model-call.ts'
 import { adaptRequest } from './request/adapt-request.ts'
+import { addKnowledge, openAssistantKnowledge } from './request/assistant-knowledge.ts'
 import { InlineDocuments } from './request/inline-documents.ts'
 import { countFiles, estimateInputTokens, estimateToolTokens } from './request/input-tokens.ts'
 import { type AiRequest, aiRequest, type RequestMessage, type ResolvedMessage } from './request/request.ts'
@@ -39,7 +41,9 @@ export const countTokens = userWith('ai')
     const resolved = await resolveAssistant(ctx, callerRequest)
     const model = (await findRequestedModel(ctx, resolved))?.model
     const unique = { ...resolved, messages: [...withUniqueCallIds(resolved.messages)] }
-    const input = model ? adaptRequest(ctx, unique, model) : unique
+    const adapted = model ? adaptRequest(ctx, unique, model) : unique
+    const knowledge = model && (await openAssistantKnowledge(ctx, adapted, model, false))
+    const input = knowledge ? addKnowledge(adapted, knowledge) : adapted
     const issues = [
       ...validateRequest(input, model, 0, ctx.services.files.textExtractor),
       ...findAttachmentIssues(input),
@@ -53,7 +57,7 @@ export const countTokens = userWith('ai')
     const messages = await new InlineDocuments({ ctx, model, reserveBytes }).read(
       input.messages.map(withoutAttachments),
     )
-    const call = toCountCall(ctx, { ...input, messages: [...messages] }, model)
+    const call = toCountCall(ctx, { ...input, messages: [...messages] }, model, knowledge)
     const providerCount = await countByProvider(ctx, call)
     return providerCount === undefined
       ? { inputTokens: await estimateTokens(call), estimated: true }
@@ -66,14 +70,19 @@ async function estimateTokens({ model, messages, inputTokens }: ModelCall): Prom
   return Math.ceil(MARGIN * inputTokens + computeMaxInputTokens({ model, files }, inputTokens) - inputTokens)
 }
 
-function toCountCall(ctx: ChatContext, request: AiRequest, model: CallableModel): ModelCall {
+function toCountCall(
+  ctx: ChatContext,
+  request: AiRequest,
+  model: CallableModel,
+  knowledge: AnswerKnowledge | undefined,
+): ModelCall {
   const approvals = new Approvals(ctx, {
     person: ctx.caller.person.id,
     conversation: undefined,
     approvalMode: undefined,
   })
   const selected = selectModelTools(model, request)
-  const tools = listServiceTools(ctx, { model, request, selected, approvals })
+  const tools = listServiceTools(ctx, { model, request, selected, approvals, knowledge })
   const messages = approvals.approvedCalls.insertResults(request.messages as ResolvedMessage[])
   const inputTokens = estimateInputTokens(request) + estimateToolTokens(tools)
   const { nativeTools } = selected

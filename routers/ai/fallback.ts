@@ -1,3 +1,4 @@
+import type { AnswerKnowledge } from '../assistants/knowledge/answer-knowledge.ts'
 import { hasCompatibleCurrency } from '../catalogue/pricing.ts'
 import type { CallableModel, ModelCall } from '../ports/ai/models.ts'
 import { QuotaExceeded, type Reservation } from '../ports/ai/usage-ledger.ts'
@@ -19,14 +20,14 @@ import { listServiceTools } from './service-tools.ts'
  */
 async function buildFallbackCall(
   ctx: ChatContext,
-  { call, bounds, request: originalRequest, approvals }: OriginalCall,
+  { call, bounds, request: originalRequest, approvals, knowledge }: OriginalCall,
   model: CallableModel | undefined,
 ): Promise<BoundedCall<ModelCall> | undefined> {
-  if (!model) return undefined
+  if (!model || cannotSearch(model, knowledge)) return undefined
   const request = adaptRequest(ctx, originalRequest, model)
   const unsent = await findUnsentParameters(ctx, request, model)
   const selected = selectModelTools(model, request)
-  const tools = listServiceTools(ctx, { model, request, selected, approvals })
+  const tools = listServiceTools(ctx, { model, request, selected, approvals, knowledge })
   const inputTokens = call.inputTokens - estimateToolTokens(call.tools) + estimateToolTokens(tools)
   const fallbackModelCall: ModelCall = {
     ...call,
@@ -47,10 +48,16 @@ async function buildFallbackCall(
   return isPricedAlike ? { call: fallbackModelCall, bounds: fallbackBounds } : undefined
 }
 
+/** True if the model would need tools for the knowledge of the assistant, and takes none. */
+const cannotSearch = ({ settings }: CallableModel, knowledge: AnswerKnowledge | undefined): boolean =>
+  settings?.toolCalling === false && (knowledge?.tools.length ?? 0) > 0
+
 /** The caller's request and the call of the first model. */
 export interface OriginalCall extends BoundedCall<ModelCall> {
   request: AiRequest
   approvals: Approvals
+  /** The knowledge of the assistant, which the call has been given. */
+  knowledge: AnswerKnowledge | undefined
 }
 
 interface FallbackCall extends BoundedCall<ModelCall> {
@@ -79,6 +86,8 @@ export function withFallbacks(ctx: ChatContext, fallbackCall: FallbackCall): Met
     bounds,
     fallback,
     approvals: original.approvals,
+    // An answer in JSON has no place for citations, and its numbers in brackets are lists.
+    cited: call.format ? undefined : original.knowledge?.passages,
     memory,
   })
 }

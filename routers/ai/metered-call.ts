@@ -1,4 +1,6 @@
 import type { Outcome } from '../../entities/ai/usage-record.ts'
+import { citeAnswer, citeStream } from '../assistants/knowledge/citation-writer.ts'
+import type { CitedPassages } from '../assistants/knowledge/cited-passages.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { createTimeLimit } from '../core/timeout.ts'
@@ -25,6 +27,8 @@ interface MeteredCallOptions {
   call: ModelCall
   bounds: CallBounds
   approvals: Approvals
+  /** The passages whose numbers the answer may cite; all other numbers are removed. */
+  cited?: CitedPassages | undefined
   /** Released when the call ends. */
   memory: Disposable
   /**
@@ -39,6 +43,7 @@ export class MeteredCall {
   readonly #reservation: Reservation
   readonly #call: ModelCall
   readonly #approvals: Approvals
+  readonly #cited: CitedPassages | undefined
   readonly #makeFallback: MeteredCallOptions['fallback']
   readonly #meter: CallMeter
   readonly #record: CallRecord
@@ -47,11 +52,15 @@ export class MeteredCall {
   #isReaderBehind = false
   #hasEnded = false
 
-  constructor(ctx: MeteredContext, { reservation, call, bounds, approvals, memory, fallback }: MeteredCallOptions) {
+  constructor(
+    ctx: MeteredContext,
+    { reservation, call, bounds, approvals, cited, memory, fallback }: MeteredCallOptions,
+  ) {
     this.#ctx = ctx
     this.#reservation = reservation
     this.#call = call
     this.#approvals = approvals
+    this.#cited = cited
     this.#makeFallback = fallback
     const { services } = ctx
     const { model, maxOutputTokens = Infinity, signal } = call
@@ -89,9 +98,10 @@ export class MeteredCall {
     const call = { ...this.#call, signal: time.signal }
     try {
       const { models } = this.#ctx.services.ai
-      const answer = await this.#record.runWithin(() =>
+      const written = await this.#record.runWithin(() =>
         this.#approvals.approvedCalls.generate(models, call, this.#meter),
       )
+      const answer = this.#cited ? citeAnswer(written, this.#cited) : written
       this.#record.write(answer.finish === 'content-filter' ? 'refused' : 'completed')
       return { ...answer, content: [...answer.content], usage: this.#usage }
     } catch (error) {
@@ -188,7 +198,8 @@ export class MeteredCall {
 
   #streamAnswer(call: ModelCall): AsyncIterable<readonly AnswerPart[]> {
     const answer = this.#approvals.approvedCalls.stream(this.#ctx.services.ai.models, call, this.#meter)
-    const steps = this.#record.iterateWithin(answer)
+    const written = this.#record.iterateWithin(answer)
+    const steps = this.#cited ? citeStream(written, this.#cited) : written
     return this.#reservation.isEnforced ? this.#cut.withinReservation(steps) : steps
   }
 

@@ -24,7 +24,7 @@ export async function resolveAssistant(
   if (handle === undefined) return request
   const found = await find(handle, version === undefined ? null : Number(version))
   if (!found || !mayUse(found, ctx.caller.person)) return request
-  const { number, model, fallback, parameters, tools, texts, catalogue } = found
+  const { number, model, fallback, parameters, tools, texts, catalogue, knowledge } = found
   const { systemPrompt } = openTexts(ctx.services.vault, texts)
   const own: TextPart[] = systemPrompt.trim() === '' ? [] : [{ type: 'text', text: systemPrompt }]
   const system = [...own, ...(request.system ?? [])]
@@ -32,7 +32,17 @@ export async function resolveAssistant(
     ...request,
     model,
     ...(system.length > 0 && { system }),
-    assistant: { label: `${handle}@${number}`, catalogue, fallback, parameters, tools },
+    assistant: {
+      label: `${handle}@${number}`,
+      handle,
+      number,
+      hasKnowledge: knowledge !== null,
+      instructions: own.length,
+      catalogue,
+      fallback,
+      parameters,
+      tools,
+    },
   }
 }
 

@@ -1,3 +1,4 @@
+import type { AnswerKnowledge } from '../assistants/knowledge/answer-knowledge.ts'
 import { toModelResult } from '../ports/ai/model-result.ts'
 import type { CallableModel } from '../ports/ai/models.ts'
 import { ToolFailure } from '../ports/ai/tool-servers.ts'
@@ -14,18 +15,30 @@ interface ToolOptions {
   request: AiRequest
   selected: SelectedTools
   approvals: Approvals
+  /** The knowledge of the assistant, whose tools the model may call, too. */
+  knowledge?: AnswerKnowledge | undefined
 }
 
 /** Returns the tools that the service runs for the model; none if the caller forces a tool choice. */
 export const listServiceTools = (ctx: ChatContext, options: ToolOptions): FunctionTool[] =>
-  (options.request.toolChoice ?? 'auto') === 'auto' ? listSelectedServiceTools(ctx, options) : []
+  (options.request.toolChoice ?? 'auto') === 'auto'
+    ? [...listKnowledgeTools(options), ...listSelectedServiceTools(ctx, options)]
+    : []
+
+/** Returns the tools of the knowledge. One whose name the caller has taken gets another one. */
+function listKnowledgeTools({ knowledge, request, model }: ToolOptions): FunctionTool[] {
+  if (model.settings?.toolCalling === false) return []
+  const taken = new Set(request.tools.map(({ name }) => name))
+  return (knowledge?.tools ?? []).map((tool) =>
+    taken.has(tool.name) ? { ...tool, name: `assistant_${tool.name}` } : tool,
+  )
+}
 
 /** Returns the selected tools of the service, whatever the tool choice. */
-export function listSelectedServiceTools(
-  ctx: ChatContext,
-  { model, request, selected, approvals }: ToolOptions,
-): FunctionTool[] {
-  const takenNames = new Set<string>([...request.tools.map(({ name }) => name), ...selected.nativeTools])
+export function listSelectedServiceTools(ctx: ChatContext, options: ToolOptions): FunctionTool[] {
+  const { model, request, selected, approvals } = options
+  const own = [...request.tools, ...listKnowledgeTools(options)]
+  const takenNames = new Set<string>([...own.map(({ name }) => name), ...selected.nativeTools])
   const tools = model.settings?.toolCalling === false ? [] : selected.tools
   return tools
     .filter(({ name }) => !takenNames.has(name))

@@ -1,3 +1,4 @@
+import type { AnswerKnowledge } from '../assistants/knowledge/answer-knowledge.ts'
 import { type Issue, Problem } from '../core/problems.ts'
 import type { FindModel } from '../ports/ai/callable-models.ts'
 import type { ModelCall } from '../ports/ai/models.ts'
@@ -10,6 +11,7 @@ import type { MeteredCall } from './metered-call.ts'
 import { toModelCall } from './model-call.ts'
 import { type CallLookup, prepareCall } from './prepare-call.ts'
 import { adaptRequest, findUnsentParameters } from './request/adapt-request.ts'
+import { addKnowledge, openAssistantKnowledge } from './request/assistant-knowledge.ts'
 import { Attachments } from './request/attachments.ts'
 import { InlineDocuments } from './request/inline-documents.ts'
 import { countFiles, estimateInputTokens, estimateToolTokens } from './request/input-tokens.ts'
@@ -99,6 +101,7 @@ async function prepareOriginal(
     bounds: boundCall(call, ctx.services.settings.maxOutputTokens),
     request,
     approvals,
+    knowledge: prepared.knowledge,
     found: prepared.found,
   }
 }
@@ -107,6 +110,8 @@ interface PreparedRequest {
   request: AiRequest
   found: FoundModel
   attachments: Attachments
+  /** The knowledge of the assistant, if it has any. */
+  knowledge: AnswerKnowledge | undefined
   /** Estimate for the request without its attachments. */
   inputTokens: number
   /** Translates the path of an issue into the caller's own request format. */
@@ -133,7 +138,9 @@ async function prepareRequest(
     ? findRequestedModel(ctx, callerRequest, find)
     : findRoomModel(ctx, callerRequest, find))
   const model = found?.model
-  const request = model ? adaptRequest(ctx, callerRequest, model) : callerRequest
+  const adapted = model ? adaptRequest(ctx, callerRequest, model) : callerRequest
+  const knowledge = model && (await openAssistantKnowledge(ctx, adapted, model))
+  const request = knowledge ? addKnowledge(adapted, knowledge) : adapted
   const unsent = model ? await findUnsentParameters(ctx, request, model) : []
   const attachments = new Attachments(
     { files, viewer: toViewer(ctx), room: roomId, maxBytes: settings.maxPromptFiles },
@@ -146,7 +153,7 @@ async function prepareRequest(
     issues.push(...findUnaskableReferences(model, callerRequest.modelTools))
   if (model) issues.push(...unsent, ...(await attachments.find(model)))
   if (!found || issues.length > 0) throw new Problem('invalid', { issues: issues.map(mapIssue) })
-  return { request, found, attachments, inputTokens, mapIssue }
+  return { request, found, attachments, knowledge, inputTokens, mapIssue }
 }
 
 async function findRoomModel(ctx: ChatContext, { model: name }: AiRequest, find: FindModel) {
@@ -160,7 +167,7 @@ async function findRoomModel(ctx: ChatContext, { model: name }: AiRequest, find:
  */
 async function buildCall(
   ctx: ChatContext,
-  { request, found: { model }, attachments, mapIssue, ...estimated }: PreparedRequest,
+  { request, found: { model }, attachments, knowledge, mapIssue, ...estimated }: PreparedRequest,
   approvals: Approvals,
   memory: DisposableStack,
 ): Promise<ModelCall> {
@@ -173,7 +180,7 @@ async function buildCall(
       throw error instanceof Problem && error.issues.length > 0 ? mapIssues(error, mapIssue) : error
     })
   const selected = selectModelTools(model, request)
-  const toolOptions = { model, request, selected, approvals }
+  const toolOptions = { model, request, selected, approvals, knowledge }
   const tools = listServiceTools(ctx, toolOptions)
   const ownTokens =
     messagesWithTexts === request.messages

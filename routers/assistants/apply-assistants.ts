@@ -13,6 +13,7 @@ import type { Context } from '../core/context.ts'
 import { type Issue, Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
 import {
+  assertKnowledge,
   assertModels,
   insertHandle,
   isSameContent,
@@ -76,6 +77,7 @@ async function applyEntry(ctx: Context, em: EntityManager, entry: AssistantEntry
   const existing = await findExisting(ctx, em, handle)
   const ownerId = await findOwner(em, owner)
   await assertModels(ctx, content, listModels(existing), em)
+  await assertKnowledge(ctx, content, existing?.content, em)
   const id = existing?.row.id ?? (await insertHandle(em, handle, ownerId))
   const version = await applyContent(ctx, em, { id, existing, content })
   const isPublished = publish && version !== existing?.row.published

@@ -14,6 +14,7 @@ import {
   replaceEditors,
   setAudience,
 } from '../../entities/assistants/assistant.sql.ts'
+import { findNamedKnowledge } from '../../entities/assistants/assistant-knowledge.sql.ts'
 import { listOfferedModels } from '../../entities/catalogue/ai-model.sql.ts'
 import { lockPerson } from '../../entities/identity/user.sql.ts'
 import type { Caller } from '../core/caller.ts'
@@ -80,6 +81,7 @@ interface NewAssistant {
 /** Creates a private assistant of the caller, with models that they may use. */
 export async function createOwn(ctx: PersonContext, assistant: NewAssistant): Promise<VersionRef> {
   await assertModels(ctx, assistant.content, [])
+  await assertKnowledge(ctx, assistant.content, undefined)
   return insertOwn(ctx, assistant, {})
 }
 
@@ -93,7 +95,9 @@ export async function remix(
   const [found] = await sql(findRemixable, [person, groups, handle])
   if (!found) throw createUnknownAssistant()
   if (!found.mayRemix) throw new Problem('not_permitted', { detail: 'Its owner lets nobody copy it.' })
-  return insertOwn(ctx, { handle: newHandle, content: toContent(vault, found), publish: false }, { remixOf: handle })
+  // Whoever uses its knowledge uses it through this assistant alone.
+  const content = { ...toContent(vault, found), knowledge: null }
+  return insertOwn(ctx, { handle: newHandle, content, publish: false }, { remixOf: handle })
 }
 
 async function insertOwn(
@@ -135,9 +139,9 @@ export async function writeVersion(
 ): Promise<void> {
   if (number > MAX_VERSIONS)
     throw new Problem('conflict', { detail: `An assistant has at most ${MAX_VERSIONS} versions.` })
-  const { name, description, model, fallback, parameters, tools } = content
+  const { name, description, model, fallback, parameters, tools, knowledge } = content
   const settings = [name, description, model, fallback, JSON.stringify(parameters), tools]
-  await runStatement(em, insertVersion, [id, number, author, ...settings, sealTexts(vault, content)])
+  await runStatement(em, insertVersion, [id, number, author, ...settings, sealTexts(vault, content), knowledge])
 }
 
 /** Saves a content as the newest version; equal content makes no version. */
@@ -152,6 +156,7 @@ export async function saveVersion(
       throw new Problem('conflict', { detail: `There is a newer version ${assistant.latest} by now.` })
     const before = await readVersionOf(ctx, em, assistant, assistant.latest)
     await assertModels(ctx, content, [before.model, ...before.fallback], em)
+    await assertKnowledge(ctx, content, before, em)
     return addVersion(ctx, em, { assistant, before, content, publish, change: {} })
   })
 }
@@ -317,6 +322,22 @@ export async function assertModels(
     ...fallback.flatMap((name, at) => (isUnknown(name) ? [{ path: ['content', 'fallback', at], message }] : [])),
   ]
   if (issues.length > 0) throw new Problem('invalid', { issues })
+}
+
+/** Throws if the content names knowledge of somebody else that was not named before. The host names any. */
+export async function assertKnowledge(
+  ctx: Context,
+  { knowledge }: Pick<AssistantContent, 'knowledge'>,
+  before: Pick<AssistantContent, 'knowledge'> | undefined,
+  em?: EntityManager,
+): Promise<void> {
+  if (knowledge === null || knowledge === before?.knowledge) return
+  const { current } = ctx.callerContext
+  const person = current.type === 'user' ? current.person.id : 0
+  const sql = em ? createTransactionSql(em) : ctx.services.sql
+  const [found] = await sql(findNamedKnowledge, [ctx.origin === 'host' ? null : person, knowledge])
+  if (!found)
+    throw new Problem('invalid', { issues: [{ path: ['content', 'knowledge'], message: 'is no knowledge of yours' }] })
 }
 
 /** Records a change in the audit log; texts are never part of it. */

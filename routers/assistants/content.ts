@@ -3,6 +3,7 @@ import type { VersionRow } from '../../entities/assistants/assistant.sql.ts'
 import { audiences } from '../../entities/assistants/assistant.ts'
 import { groupName, lowerCaseText, MAX_GROUPS } from '../ports/login.ts'
 import { ASSISTANT_TEXTS, type Vault } from '../ports/vault.ts'
+import { LAST_ROW } from '../resource/ids.ts'
 
 /** In characters; as much as a long handbook page. */
 const MAX_PROMPT = 64_000
@@ -67,6 +68,13 @@ export const assistantContent = z.strictObject({
     .nullable()
     .default(null)
     .describe('The tools that it may use: `<name>` or `capability:<key>:auto`; null for all tools of the model.'),
+  knowledge: z
+    .int()
+    .min(1)
+    .max(LAST_ROW)
+    .nullable()
+    .default(null)
+    .describe('The id of the knowledge that its users ask through it: one of its owner or of an editor.'),
 })
 export type AssistantContent = z.output<typeof assistantContent>
 
@@ -81,8 +89,8 @@ export const openTexts = (vault: Vault, sealed: string): AssistantTexts =>
 
 /** Reads the content of a version as it was saved. */
 export function toContent(vault: Vault, row: VersionRow): AssistantContent {
-  const { name, description, model, fallback, parameters, tools, texts } = row
-  return { name, description, ...openTexts(vault, texts), model, fallback, parameters, tools }
+  const { name, description, model, fallback, parameters, tools, knowledge, texts } = row
+  return { name, description, ...openTexts(vault, texts), model, fallback, parameters, tools, knowledge }
 }
 
 const groups = z

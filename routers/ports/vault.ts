@@ -20,6 +20,7 @@ export const TOOL_QUESTIONS = 'tool questions'
 export const TOOL_REQUEST_STATE = 'tool request state'
 /** Purposes of sealed texts that leave the service and come back. */
 export const OAUTH_CLIENT = 'oauth client'
+export const CITATION = 'citation'
 export const OAUTH_REQUEST = 'oauth request'
 /** Purpose of the codes from which the tokens of programs are made. */
 export const OAUTH_TOKEN = 'oauth token'

@@ -109,6 +109,7 @@ const versionColumns: PersonalTable['columns'] = {
   fallback: (row) => `${row}.fallback`,
   parameters: (row) => `${row}.parameters`,
   tools: (row) => `${row}.tools`,
+  knowledge: (row) => `(select k.name from ${Knowledge.tableName} k where k.id = ${row}.knowledge_id)`,
   texts: (row) => `${row}.texts`,
 }
 

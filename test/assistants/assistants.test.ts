@@ -120,6 +120,7 @@ test('people who only use an assistant read neither its instructions nor its edi
   expect(data).toEqual({
     handle,
     name: 'Thesis helper',
+    knowledge: null,
     description: 'Helps with a thesis.',
     greeting: 'Hello, what do you write about?',
     starters: ['How do I cite?'],

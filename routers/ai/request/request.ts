@@ -246,6 +246,13 @@ export const reserveRequest = aiStreamRequest.omit({ model: true, reservation: t
 export interface AssistantSettings {
   /** Its handle, an at sign, and the number of the version. */
   label: string
+  handle: string
+  /** The number of the version. */
+  number: number
+  /** True if it has knowledge, which is read for each answer. */
+  hasKnowledge: boolean
+  /** The number of parts at the beginning of `system` that are its own. */
+  instructions: number
   /** Version of the catalogue of the cached assistant; null if it was read for this call. */
   catalogue: number | null
   /** Names of the models that answer where its own cannot, in order. */

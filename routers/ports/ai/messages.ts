@@ -87,11 +87,30 @@ export interface TextRange {
   end: number
 }
 
-/** A web page that an answer cites. */
+/** A web page that an answer cites, or a passage of the knowledge of its assistant. */
 export interface Source {
   type: 'source'
   url: string
   title?: string | undefined
   /** The ranges of the answer that cite it, if the provider reports them. */
   places?: readonly TextRange[] | undefined
+  /** Present for a passage, whose address opens it for those who may use the assistant. */
+  passage?: CitedPassage | undefined
+}
+
+/** A passage of a file that an answer cites. */
+export interface CitedPassage {
+  /** The number by which the text cites it, which is unique within the answer. */
+  number: number
+  /** The id of the version of the file. */
+  file: number
+  path: string
+  /** The page or slide; null if the file has none. */
+  page: number | null
+  /** The headings above it, the highest first. */
+  headings: readonly string[]
+  /** Offsets into the text of the file, in UTF-16 units; the end is exclusive. */
+  from: number
+  to: number
+  text: string
 }

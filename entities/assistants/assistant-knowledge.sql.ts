@@ -1,0 +1,82 @@
+import { User } from '../identity/user.ts'
+import { statement } from '../sql/statement.ts'
+import { isEditor, isUser } from './assistant.sql.ts'
+import { Assistant } from './assistant.ts'
+import { AssistantVersion } from './assistant-version.ts'
+import { Knowledge, KnowledgeFile, KnowledgePassage } from './knowledge.ts'
+
+const assistants = Assistant.tableName
+const files = KnowledgeFile.tableName
+const knowledge = Knowledge.tableName
+const passages = KnowledgePassage.tableName
+const versions = AssistantVersion.tableName
+
+/** SQL: a person, with their present groups, uses a version of an assistant, whose owner or editor has the knowledge. */
+const isUsedBy = (person: string) =>
+  `${isEditor('a', 'k.owner_id')}
+      and (${isEditor('a', person)} or (v.published_at is not null and ${isUser('a', { person, groups: 'u.groups' })}))`
+
+/** The knowledge of an assistant, for one of its users. */
+export interface AssistantKnowledge {
+  id: number
+  ownerId: number
+  name: string
+  files: number
+  passages: number
+}
+
+/**
+ * Finds the knowledge of a version of an assistant, if a person may use that version now: with the groups that the database
+ * has of them. Values: the person's id, the handle, and the number.
+ */
+export const findAssistantKnowledge = statement<AssistantKnowledge>(
+  'find-assistant-knowledge',
+  `select k.id, k.owner_id as "ownerId", k.name, f.files, f.passages
+     from ${assistants} a join ${versions} v on v.assistant_id = a.id join ${knowledge} k on k.id = v.knowledge_id
+     join ${User.tableName} u on u.id = $1::int
+    cross join lateral (select count(*)::int as files, coalesce(sum(x.passages), 0)::int as passages
+                          from ${files} x where x.knowledge_id = k.id and x.state = 'ready') f
+    where a.handle = $2 and v.number = $3::int and ${isUsedBy('u.id')}`,
+)
+
+export interface KnowledgeContent {
+  fileId: number
+  path: string
+  ordinal: number
+  from: number
+  to: number
+  page: number | null
+  sealedKey: string
+  sealed: Buffer
+}
+
+const contentColumns = `f.id as "fileId", f.path, p.ordinal, p.from_offset as "from", p.to_offset as "to", p.page,
+          f.sealed_key as "sealedKey", p.sealed`
+
+/** Lists all passages of a knowledge in the order of its files. Values: its id, and the number of rows. */
+export const listKnowledgeContent = statement<KnowledgeContent>(
+  'list-knowledge-content',
+  `select ${contentColumns} from ${files} f join ${passages} p on p.file_id = f.id
+    where f.knowledge_id = $1::int and f.state = 'ready' order by f.path collate "C", p.ordinal limit $2::int`,
+)
+
+/** Finds knowledge by its id. Values: the id of its owner, or null for the host; and the id. */
+export const findNamedKnowledge = statement<{ id: number }>(
+  'find-named-knowledge',
+  `select id from ${knowledge} where id = $2::int and ($1::int is null or owner_id = $1::int)`,
+)
+
+/** Lists passages of a file from an offset on. Values: the knowledge's id, the path, the offset, and the number of rows. */
+export const listFileContent = statement<KnowledgeContent>(
+  'list-knowledge-file-content',
+  `select ${contentColumns} from ${files} f join ${passages} p on p.file_id = f.id
+    where f.knowledge_id = $1::int and f.path = $2 and f.state = 'ready' and p.to_offset > $3::int order by p.ordinal limit $4::int`,
+)
+
+/** Lists readable files by path. Values: the knowledge's id, the number of rows, and of those before them. */
+export const listReadableFiles = statement<{ path: string; pages: number | null; length: number; total: number }>(
+  'list-readable-knowledge-files',
+  `select f.path, f.pages, coalesce((select p.to_offset from ${passages} p where p.file_id = f.id order by p.ordinal desc limit 1), 0) as length,
+          (count(*) over ())::int as total
+     from ${files} f where f.knowledge_id = $1::int and f.state = 'ready' order by f.path collate "C" limit $2::int offset $3::int`,
+)
