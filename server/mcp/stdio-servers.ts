@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
 import type { JSONRPCMessage, MCPTransport } from '@ai-sdk/mcp'
 import type { ProgramConfig, ServerConfig } from '../../routers/ports/ai/mcp-server-config.ts'
-import { ToolServerError } from '../../routers/ports/ai/tool-servers.ts'
+import { type CallPlace, ToolServerError } from '../../routers/ports/ai/tool-servers.ts'
 import type { ProgressReports } from './progress-reports.ts'
 
 /** Maximum number of running programs, in all and for one user. */
@@ -20,9 +20,11 @@ interface FailureRecord {
   until: number
 }
 
-/** The user for whom a program runs, and the signal that ends it. There is no user when the tools are listed. */
+/** The place of a program that runs, or will. */
+type ProgramPlace = Required<CallPlace>
+
+/** The signal that ends a program. */
 interface ServerUse {
-  person: number | undefined
   signal: AbortSignal
   /** Reads the progress of the call. */
   progress: ProgressReports | undefined
@@ -33,8 +35,9 @@ export class StdioServers {
   readonly #limits: StdioLimits
   readonly #readConfig: () => Promise<readonly ServerConfig[]>
   readonly #failures = new Map<string, FailureRecord>()
-  /** Running programs with the user of each. */
-  readonly #running = new Map<StdioTransport, ServerUse['person']>()
+  /** Places that are taken, with the user of each. There is no user when the tools are listed. */
+  readonly #places = new Map<ProgramPlace, number | undefined>()
+  readonly #running = new Set<StdioTransport>()
 
   /** Only the configuration file decides which programs run, never a row of the database. */
   constructor(readConfig: () => Promise<readonly ServerConfig[]>, limits: StdioLimits) {
@@ -42,19 +45,29 @@ export class StdioServers {
     this.#limits = limits
   }
 
-  /** Starts a program for one use and kills it afterwards. Throws `ToolServerError` if it may not be started now. */
-  async withServer<T>(
-    url: string,
-    { person, signal, progress }: ServerUse,
-    use: (program: StdioTransport) => Promise<T>,
-  ): Promise<T> {
+  /** Takes the place of a program. Throws `ToolServerError` if it may not be started now. */
+  async reserve(url: string, person: number | undefined): Promise<ProgramPlace> {
     const server = (await this.#readConfig()).find((server) => server.url === url)
     if (!server || !('program' in server)) throw new ToolServerError('its program is not in the configuration file')
     if (performance.now() < (this.#failures.get(url)?.until ?? 0))
       throw new ToolServerError('its program failed, and is not started again so soon')
     this.#assertCapacity(person)
-    const program = new StdioTransport(server.program, this.#limits, progress)
-    this.#running.set(program, person)
+    const place = {
+      program: { url, config: server.program },
+      [Symbol.dispose]: () => void this.#places.delete(place),
+    }
+    this.#places.set(place, person)
+    return place
+  }
+
+  /** Starts the program of a place for one use and kills it afterwards. */
+  async withServer<T>(
+    { url, config }: ProgramPlace['program'],
+    { signal, progress }: ServerUse,
+    use: (program: StdioTransport) => Promise<T>,
+  ): Promise<T> {
+    const program = new StdioTransport(config, this.#limits, progress)
+    this.#running.add(program)
     try {
       return await use(program)
     } finally {
@@ -66,9 +79,9 @@ export class StdioServers {
     }
   }
 
-  #assertCapacity(person: ServerUse['person']): void {
-    if (this.#running.size >= MAX_AT_ONCE) throw new ToolServerError('too many programs of tool servers run already')
-    const ofPerson = [...this.#running.values()].filter((other) => person !== undefined && other === person)
+  #assertCapacity(person: number | undefined): void {
+    if (this.#places.size >= MAX_AT_ONCE) throw new ToolServerError('too many programs of tool servers run already')
+    const ofPerson = [...this.#places.values()].filter((other) => person !== undefined && other === person)
     if (ofPerson.length >= MAX_PER_PERSON)
       throw new ToolServerError('too many programs of tool servers run already for the same person')
   }
@@ -79,7 +92,7 @@ export class StdioServers {
   }
 
   close(): void {
-    for (const program of this.#running.keys()) void program.close()
+    for (const program of this.#running) void program.close()
   }
 }
 

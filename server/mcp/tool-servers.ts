@@ -3,13 +3,15 @@ import type { CallToolResult, MCPClient } from '@ai-sdk/mcp'
 import { LRUCache } from 'lru-cache'
 import { createTimeLimit } from '../../routers/core/timeout.ts'
 import { isImpersonalHeader, type ServerConfig } from '../../routers/ports/ai/mcp-server-config.ts'
-import type {
-  ContentPart,
-  ServedResult,
-  ToolListing,
-  ToolServer,
-  ToolServerCall,
-  ToolServers,
+import {
+  type CallPlace,
+  type ContentPart,
+  type ServedResult,
+  type ToolListing,
+  type ToolServer,
+  type ToolServerCall,
+  ToolServerError,
+  type ToolServers,
 } from '../../routers/ports/ai/tool-servers.ts'
 import { SERVER_CONFIG, SERVER_KEY, type Vault } from '../../routers/ports/vault.ts'
 import { runOutboundCall } from '../net/fault-scope.ts'
@@ -60,6 +62,8 @@ interface CallLimits {
   signal: AbortSignal
   /** The user of the call, if there is one. */
   person: number | undefined
+  /** Place of the call; a list of tools takes its own. */
+  place?: CallPlace
   /** True if the tools are listed, for which an account may be missing. */
   isListing?: true
   /** Reads the progress of the call, if its caller wants to know it. */
@@ -101,12 +105,16 @@ export class ConnectedToolServers implements ToolServers {
 
   call(
     server: ToolServer,
-    { person, onProgress, ...call }: ToolServerCall,
+    { person, place, onProgress, ...call }: ToolServerCall,
     signal: AbortSignal,
   ): Promise<ServedResult> {
     const progress = onProgress && new ProgressReports(onProgress)
-    const limits = { total: server.timeouts.read ?? this.#timeout, signal, person, progress }
+    const limits = { total: server.timeouts.read ?? this.#timeout, signal, person, place, progress }
     return this.#withClient(server, limits, (client, signal) => sendCall(client, call, signal))
+  }
+
+  async reserve({ transport, url }: ToolServer, person: number): Promise<CallPlace> {
+    return transport === 'stdio' ? this.#stdioServers.reserve(url, person) : { [Symbol.dispose]() {} }
   }
 
   async findMissingAccount(server: ToolServer, person: number) {
@@ -127,8 +135,13 @@ export class ConnectedToolServers implements ToolServers {
     return result.catch(async (error) => (await import('./session.ts')).throwToolServerError(error, limits.signal))
   }
 
-  #withStdioClient<T>(server: ToolServer, { total, signal, person, progress }: CallLimits, use: Use<T>): Promise<T> {
-    return this.#stdioServers.withServer(server.url, { person, signal, progress }, async (program) => {
+  async #withStdioClient<T>(server: ToolServer, limits: CallLimits, use: Use<T>): Promise<T> {
+    const { total, signal, person, progress } = limits
+    using own = limits.place ? undefined : await this.#stdioServers.reserve(server.url, person)
+    const place = limits.place?.program ?? own?.program
+    // The server was another one when the place was taken.
+    if (!place) throw new ToolServerError('it has changed')
+    return await this.#stdioServers.withServer(place, { signal, progress }, async (program) => {
       const { withSession } = await import('./session.ts')
       using limit = createTimeLimit(Math.min(total, server.timeouts.read ?? total), signal)
       return await withSession({ server, headers: {}, fetch: rejectFetch, program }, limit.signal, use)
@@ -213,7 +226,7 @@ function buildHeaders(vault: Vault, { account, apiKey, additionalConfig }: ToolS
 
 async function sendCall(
   client: MCPClient,
-  { kind, name, input }: Omit<ToolServerCall, 'person' | 'onProgress'>,
+  { kind, name, input }: Pick<ToolServerCall, 'kind' | 'name' | 'input'>,
   signal: AbortSignal,
 ): Promise<ServedResult> {
   const options = { signal }

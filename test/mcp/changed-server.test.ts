@@ -44,14 +44,16 @@ test('a call that runs while its server is changed gets its result', async () =>
     apiKey: null,
     additionalConfig: null,
   }
-  const call = async (name: string, more: Partial<ToolServer> = {}) =>
-    toModelResult(
-      await toolServers.call(
-        { ...row, ...more },
-        { kind: 'tool', name, input: {}, person: 1 },
-        new AbortController().signal,
-      ),
+  const call = async (name: string, more: Partial<ToolServer> = {}) => {
+    const called = { ...row, ...more }
+    using place = await toolServers.reserve(called, 1)
+    const result = await toolServers.call(
+      called,
+      { kind: 'tool', name, input: {}, person: 1, place },
+      new AbortController().signal,
     )
+    return toModelResult(result)
+  }
   const running = call('slow')
   await expect.poll(() => server.seen.filter(({ method }) => method === 'tools/call')).toHaveLength(1)
 

@@ -62,7 +62,7 @@ beforeAll(async () => {
     { label: 'Ending', command, args: ['-e', 'process.exit(3)'] },
     { label: 'Loud', command, args: ['-e', loud] },
     { label: 'Missing', command: '/nowhere/at-all' },
-    { label: 'Slow', command, args: ['-e', slow], env: { GO: go, CALLS: calls, TIMES: '1' } },
+    { label: 'Slow', command, args: ['-e', slow], env: { GO: go, CALLS: calls, TIMES: '1' }, pricePerCall: '0.01 EUR' },
     {
       label: 'Twice',
       command,
@@ -89,6 +89,10 @@ afterAll(() => resources.disposeAsync())
 const sendQuestion = (by = token) => svc.send('POST', '/api/ai-req', { token: by, body: buildQuestion() })
 /** The tool results that the model got. */
 const toolResults = () => upstream.requests.at(-1)?.body.messages.flatMap((m) => (m.role === 'tool' ? m.content : []))
+
+const readSlowUses = () =>
+  svc.rows(`select outcome, cost_micros::int as cost, count(*)::int as calls from tool_uses where tool = 'slow_wait'
+             group by outcome, cost_micros order by outcome`)
 
 const isGone = (pid: number) => {
   try {
@@ -141,7 +145,8 @@ test('a program that does not answer is killed with all that it started', async 
   await expect.poll(() => started.map(isGone)).toEqual([true, true])
 })
 
-test("one person's programs leave room for those of others", async () => {
+test("one person's programs leave room for those of others, and calls without room cost nothing", async () => {
+  await svc.host.limits.set({ name: 'slow', unit: 'calls', for: 'tool:slow_wait', per: 'month', cap: 8 })
   upstream.behave = callsTools(Array(4).fill({ name: 'slow_wait', input: '{}' }))
   const called = async () => (await readFile(calls, 'utf8').catch(() => '')).length
 
@@ -154,6 +159,11 @@ test("one person's programs leave room for those of others", async () => {
   await writeFile(go, '')
   expect([(await first).status, (await other).status]).toEqual([200, 200])
   expect(toolResults()).toEqual(Array(4).fill('done'))
+  await expect.poll(readSlowUses).toEqual([
+    { outcome: 'completed', cost: 10_000, calls: 8 },
+    { outcome: 'unmade', cost: null, calls: 4 },
+  ])
+  expect(await svc.host.limits.show({ name: 'slow' })).toMatchObject([{ used: 8, refused: 0 }])
 })
 
 test('a row that names a program which the configuration file does not starts none', async () => {

@@ -3,6 +3,7 @@ import { createTimeLimit, runUntilAborted } from '../../core/timeout.ts'
 import { describeInvalidInput, toResultText } from '../../ports/ai/tool-calls.ts'
 import {
   AccountNeeded,
+  type CallPlace,
   type ServedResult,
   ToolFailure,
   type ToolProgress,
@@ -62,14 +63,15 @@ export async function callCheckedTool<Taken>(
   const callSignal = AbortSignal.any([signal, right.signal])
   let isBegun = false
   try {
-    const refused = await findRefusal(ctx, tool, input, { ...options, signal: callSignal })
-    if (refused) {
-      record.end(refused.outcome)
-      return { refusal: refused.refusal }
+    const admission = await admitCall(ctx, tool, input, { ...options, signal: callSignal })
+    if ('refusal' in admission) {
+      record.end(admission.outcome)
+      return { refusal: admission.refusal }
     }
+    using place = admission.place
     isBegun = true
     begin?.()
-    const result = await runTool(ctx, tool, input, { signal: callSignal, onProgress })
+    const result = await runTool(ctx, tool, input, { signal: callSignal, onProgress, place })
     const taken = take(result)
     const bytes = measure(taken, ctx.services.settings.tools.maxResult)
     record.end(result.isError ? 'failed' : 'completed', bytes)
@@ -90,23 +92,39 @@ interface Refusal {
   outcome: ToolOutcomeWord
 }
 
-/** Asks the person if the tool needs that, then counts the call on its limits. Returns why it must not run. */
-async function findRefusal(
+/**
+ * Asks the person if the tool needs that, takes a place at its server, and counts the call on its limits. Returns why it
+ * must not run. Throws if the server takes no call now, which then costs nothing.
+ */
+async function admitCall(
   ctx: ChatContext,
   tool: CallableTool,
   input: unknown,
   { asks, signal, roomId }: Pick<GuardedCallOptions<unknown>, 'asks' | 'signal' | 'roomId'>,
-): Promise<Refusal | undefined> {
+): Promise<Refusal | { place: CallPlace }> {
   const missing = await findMissingAccount(ctx, tool)
   if (missing) return { refusal: missing.message, outcome: 'unmade' }
-  // To ask may use up what the person allowed once, so a call for which there is no room does not ask.
-  const full = tool.needsApproval ? await checkLimits(ctx, { tool, roomId }) : undefined
-  if (full !== undefined) return { refusal: full, outcome: 'limited' }
-  const refusal = tool.needsApproval ? await asks.findRefusal(toApprovableCall(tool, input), signal) : undefined
-  if (refusal) return { refusal: refusal.reason, outcome: refusal.isAsked ? 'asked' : 'refused' }
+  if (tool.needsApproval) {
+    // To ask may use up what the person allowed once, so a call for which there is no room does not ask.
+    const full = await checkLimits(ctx, { tool, roomId })
+    if (full !== undefined) return { refusal: full, outcome: 'limited' }
+    ;(await reserve(ctx, tool))[Symbol.dispose]()
+    const refusal = await asks.findRefusal(toApprovableCall(tool, input), signal)
+    if (refusal) return { refusal: refusal.reason, outcome: refusal.isAsked ? 'asked' : 'refused' }
+  }
+  using taken = new DisposableStack()
+  const place = taken.use(await reserve(ctx, tool))
   const limited = await countCall(ctx, { tool, roomId })
-  return limited === undefined ? undefined : { refusal: limited, outcome: 'limited' }
+  if (limited !== undefined) return { refusal: limited, outcome: 'limited' }
+  taken.move()
+  return { place }
 }
+
+/** Takes a place at the server of the tool; functions of extensions need none. */
+const reserve = async ({ services, caller }: ChatContext, { target }: CallableTool): Promise<CallPlace> =>
+  'server' in target
+    ? services.ai.toolServers.reserve(target.server.server, caller.person.id)
+    : { [Symbol.dispose]() {} }
 
 /** Without an account nothing would reach the tool server, so nothing is counted. */
 const findMissingAccount = async ({ services, caller }: ChatContext, { target }: CallableTool) =>
@@ -136,11 +154,12 @@ function runTool(
   ctx: ChatContext,
   { target }: CallableTool,
   input: unknown,
-  { signal, onProgress }: Pick<GuardedCallOptions<unknown>, 'signal' | 'onProgress'>,
+  { signal, onProgress, place }: Pick<GuardedCallOptions<unknown>, 'signal' | 'onProgress'> & { place: CallPlace },
 ): Promise<ServedResult> {
   if ('function' in target) return runFunction(ctx, target.function, input, signal)
   const { kind, name, server } = target.server
-  const call = { kind, name, input: input as Record<string, unknown>, person: ctx.caller.person.id, onProgress }
+  const person = ctx.caller.person.id
+  const call = { kind, name, input: input as Record<string, unknown>, person, place, onProgress }
   return ctx.services.ai.toolServers.call(server, call, signal)
 }
 

@@ -153,12 +153,11 @@ async function tryTool(ctx: Context, { name, hash, input }: TrialInput): Promise
   if (tool?.kind !== 'tool' || !server) throw new Problem('not_found')
   if (tool.hash !== hash) throw new Problem('precondition_failed')
   const person = ctx.caller.type === 'user' ? ctx.caller.person.id : 0
+  const { toolServers } = ctx.services.ai
   try {
-    const result = await ctx.services.ai.toolServers.call(
-      server,
-      { kind: tool.kind, name: tool.mcpName, input, person },
-      ctx.signal(),
-    )
+    using place = await toolServers.reserve(server, person)
+    const call = { kind: tool.kind, name: tool.mcpName, input, person, place }
+    const result = await toolServers.call(server, call, ctx.signal())
     return toTrial(toModelResult(result), result.isError)
   } catch (error) {
     if (!(error instanceof ToolServerError)) throw error

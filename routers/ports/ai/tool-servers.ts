@@ -1,6 +1,7 @@
 import type { ToolDefinition, ToolKind } from '../../../entities/catalogue/ai-tool.ts'
 import type { CallableServerRow } from '../../../entities/catalogue/mcp-server.sql.ts'
 import type { DeepReadonly } from '../../../entities/sql/read-only.ts'
+import type { ProgramConfig } from './mcp-server-config.ts'
 
 export type ToolServer = DeepReadonly<CallableServerRow>
 
@@ -21,6 +22,12 @@ export interface ToolListing {
   rejected: { name: string; reason: string }[]
 }
 
+/** A place among the calls that a server takes at once. It is free again once it is disposed. */
+export interface CallPlace extends Disposable {
+  /** The program of this host that is started for the call, if the server is one. */
+  program?: { url: string; config: ProgramConfig }
+}
+
 export interface ToolServerCall {
   kind: ToolKind
   /** The server's own name for it. */
@@ -29,6 +36,8 @@ export interface ToolServerCall {
   input: Record<string, unknown>
   /** The person for whom it is called; servers do not get it. */
   person: number
+  /** Its place at the server, from `reserve`. */
+  place: CallPlace
   /** Is called with what the server reports while it works. */
   onProgress?: ((progress: ToolProgress) => void) | undefined
 }
@@ -62,6 +71,10 @@ export interface ToolServers {
    * `AccountNeeded` if the server lists nothing without an account.
    */
   listTools(server: ToolServer, signal?: AbortSignal, person?: number): Promise<ToolListing>
+  /**
+   * Takes the place of a call of the person. Throws `ToolServerError` if there is none: then nothing reaches the server.
+   */
+  reserve(server: ToolServer, person: number): Promise<CallPlace>
   /**
    * Throws `ToolServerError`, and `AccountNeeded` if the person has no account of their own there; an abort is reported
    * to the server.
