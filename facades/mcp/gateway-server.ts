@@ -1,32 +1,33 @@
 import {
   type CallToolResult,
   createMcpHandler,
-  type GetPromptResult,
   type Implementation,
   inputRequired,
-  type Prompt,
+  type JSONRPCRequest,
+  type ProtocolEra,
   ProtocolError,
   ProtocolErrorCode,
-  type ReadResourceResult,
-  type Resource,
   ResourceNotFoundError,
-  type ResourceTemplateType,
+  type Result,
   Server,
-  type Tool,
+  type ServerContext,
 } from '@modelcontextprotocol/server'
 import { getErrorKind, Problem } from '../../routers/core/problems.ts'
 import type { Api } from '../../routers/index.ts'
 import { buildChoices, type CallParts, QUESTION } from './messages.ts'
+import { type GatewayMethod, isGatewayMethod } from './params.ts'
+
+export { findParamIssue } from './params.ts'
 
 type CallPart = CallParts extends AsyncGenerator<infer Part> ? Part : never
+type Lists = Pick<Api['mcpGateway'], 'listTools' | 'listPrompts' | 'listResources' | 'listResourceTemplates'>
 
 /** The server behind one request answers with these. */
 export interface GatewayRequest {
+  method: unknown
   /** The kinds that the person has beside tools, which the server says where a program opens the conversation. */
   offers: { prompts: boolean; resources: boolean }
-  listTools(): ReturnType<Api['mcpGateway']['listTools']>
-  listPrompts(): ReturnType<Api['mcpGateway']['listPrompts']>
-  listResources(): ReturnType<Api['mcpGateway']['listResources']>
+  lists: { [Name in keyof Lists]: () => ReturnType<Lists[Name]> }
   /** Parts of the tool server's answer, or the failure of the call; undefined if the request calls none. */
   parts: CallParts | Error | undefined
   /** Logs a failure of the service. */
@@ -39,86 +40,89 @@ interface GatewayOptions {
   heartbeat: number
 }
 
+/** Creates the handler of all requests. Each has a server of its own, which could otherwise answer another client. */
+export const createGateway = ({ name, version, heartbeat }: GatewayOptions) =>
+  createMcpHandler(
+    ({ era, authInfo }) => createServer({ name, version }, era, authInfo?.extra?.['request'] as GatewayRequest),
+    { keepAliveMs: heartbeat },
+  )
+
+/** One validator for all servers, none of which uses it; each would build its own. */
+const jsonSchemaValidator = {
+  getValidator: () => {
+    throw new Error('The gateway checks no schema by the library.')
+  },
+}
+
+function createServer(info: Implementation, era: ProtocolEra, request: GatewayRequest): Server {
+  const { method, offers } = request
+  const server = new Server(info, {
+    capabilities: { tools: {}, ...(offers.prompts && { prompts: {} }), ...(offers.resources && { resources: {} }) },
+    // A revision with sessions would have to be asked within the call, which no replica could answer.
+    inputRequired: { legacyShim: false },
+    jsonSchemaValidator,
+  })
+  // Registered handlers would check the parameters again, with the whole schema of the library as the message.
+  if (isGatewayMethod(method)) {
+    const answer = answers[method]
+    server.fallbackRequestHandler = (message, context) =>
+      withProtocolErrors(() => answer(request, { message, context, era, server }), request.logFailure)
+  }
+  return server
+}
+
+interface Exchange {
+  message: JSONRPCRequest
+  context: ServerContext
+  era: ProtocolEra
+  server: Server
+}
+type Answer = (request: GatewayRequest, exchange: Exchange) => Promise<Result>
+
+/** The answers to the methods of the gateway, whose parameters were checked. */
+const answers: Record<GatewayMethod, Answer> = {
+  'tools/list': answerList('tools', ({ listTools }) => listTools()),
+  'prompts/list': answerList('prompts', ({ listPrompts }) => listPrompts()),
+  'resources/list': answerList('resources', ({ listResources }) => listResources()),
+  'resources/templates/list': answerList('resourceTemplates', ({ listResourceTemplates }) => listResourceTemplates()),
+
+  async 'tools/call'({ parts }, { context: { mcpReq }, server }) {
+    if (parts instanceof Problem && parts.problem === 'invalid') return toErrorResult(parts)
+    const end = await readEnd(parts, async ({ type: _, ...progress }) => {
+      const { progressToken } = mcpReq._meta ?? {}
+      await mcpReq.notify({ method: 'notifications/progress', params: { progressToken, ...progress } })
+    })
+    return end.type === 'question' ? toQuestion(end) : server.projectCallToolResult(end.result, undefined)
+  },
+
+  'prompts/get': async ({ parts }) => toServed(await readEnd(parts)),
+
+  async 'resources/read'({ parts }, { message, era }) {
+    if (parts instanceof Problem && parts.problem === 'not_found')
+      throw new ResourceNotFoundError(String(message.params?.['uri']), parts.message)
+    return addHint(era, readHint, toServed(await readEnd(parts)))
+  },
+}
+
+/** Answers with a list, which has one page. */
+function answerList(member: string, read: (lists: GatewayRequest['lists']) => Promise<readonly object[]>): Answer {
+  return async ({ lists }, { message: { params }, era }) => {
+    if (params?.['cursor'] !== undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown cursor')
+    return addHint(era, listHint, { [member]: await read(lists) })
+  }
+}
+
 /** Clients may keep a list for so many milliseconds, for one person each. */
 const listHint = { ttlMs: 60_000, cacheScope: 'private' } as const
 /** A resource may change at any time. */
 const readHint = { ttlMs: 0, cacheScope: 'private' } as const
 
-/** Creates the handler of all requests. Each has a server of its own, which could otherwise answer another client. */
-export const createGateway = ({ name, version, heartbeat }: GatewayOptions) =>
-  createMcpHandler(({ authInfo }) => createServer({ name, version }, authInfo?.extra?.['request'] as GatewayRequest), {
-    keepAliveMs: heartbeat,
-  })
-
-function createServer(info: Implementation, request: GatewayRequest): Server {
-  const { offers, parts, logFailure } = request
-  const server = new Server(info, {
-    capabilities: { tools: {}, ...(offers.prompts && { prompts: {} }), ...(offers.resources && { resources: {} }) },
-    // A revision with sessions would have to be asked within the call, which no replica could answer.
-    inputRequired: { legacyShim: false },
-    cacheHints: {
-      'tools/list': listHint,
-      'prompts/list': listHint,
-      'resources/list': listHint,
-      'resources/templates/list': listHint,
-      'resources/read': readHint,
-    },
-  })
-  server.setRequestHandler('tools/list', async ({ params }) => ({
-    tools: (await readList(request.listTools, params, logFailure)) as Tool[],
-  }))
-  server.setRequestHandler('tools/call', (_request, { mcpReq }) =>
-    withProtocolErrors(async () => {
-      if (parts instanceof Problem && parts.problem === 'invalid') return toErrorResult(parts)
-      const end = await readEnd(parts, async ({ type: _, ...progress }) => {
-        const { progressToken } = mcpReq._meta ?? {}
-        await mcpReq.notify({ method: 'notifications/progress', params: { progressToken, ...progress } })
-      })
-      return end.type === 'question' ? toQuestion(end) : server.projectCallToolResult(end.result, undefined)
-    }, logFailure),
-  )
-  if (offers.prompts) addPrompts(server, request)
-  if (offers.resources) addResources(server, request)
-  return server
-}
-
-/** Reads a list, which has one page. */
-async function readList<T>(
-  read: () => Promise<T>,
-  params: { cursor?: string | undefined } | undefined,
-  logFailure: GatewayRequest['logFailure'],
-): Promise<T> {
-  if (params?.cursor !== undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Unknown cursor')
-  return withProtocolErrors(read, logFailure)
-}
-
-function addPrompts(server: Server, { listPrompts, parts, logFailure }: GatewayRequest): void {
-  server.setRequestHandler('prompts/list', async ({ params }) => ({
-    prompts: (await readList(listPrompts, params, logFailure)) as Prompt[],
-  }))
-  server.setRequestHandler('prompts/get', () =>
-    withProtocolErrors(async () => toServed<GetPromptResult>(await readEnd(parts)), logFailure),
-  )
-}
-
-function addResources(server: Server, { listResources, parts, logFailure }: GatewayRequest): void {
-  server.setRequestHandler('resources/list', async ({ params }) => ({
-    resources: (await readList(listResources, params, logFailure)).resources as Resource[],
-  }))
-  server.setRequestHandler('resources/templates/list', async ({ params }) => ({
-    resourceTemplates: (await readList(listResources, params, logFailure)).templates as ResourceTemplateType[],
-  }))
-  server.setRequestHandler('resources/read', ({ params }) =>
-    withProtocolErrors(async () => {
-      if (parts instanceof Problem && parts.problem === 'not_found')
-        throw new ResourceNotFoundError(params.uri, parts.message)
-      return toServed<ReadResourceResult>(await readEnd(parts))
-    }, logFailure),
-  )
-}
+/** Earlier revisions know no such hints. */
+const addHint = (era: ProtocolEra, hint: typeof listHint | typeof readHint, result: Result): Result =>
+  era === 'modern' ? { ...result, ...hint } : result
 
 /** Returns a prompt or the contents of a resource. These have no result for a failure, so it is an error of the protocol. */
-function toServed<Result>(end: CallEnd) {
+function toServed(end: CallEnd): Result {
   if (end.type === 'question') return toQuestion(end)
   const { content, structuredContent, isError } = end.result
   if (!isError) return structuredContent as Result

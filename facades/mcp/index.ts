@@ -2,14 +2,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { lazyPromise } from '../../routers/core/load/lazy-promise.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import { accessOf, assertMayCall } from '../../routers/core/trpc.ts'
-import { type Api, createCaller } from '../../routers/index.ts'
+import { createCaller } from '../../routers/index.ts'
 import { logServerFailure, toFailure } from '../http/failure.ts'
 import { refuseUnrouted } from '../http/method-not-allowed.ts'
 import { contextOf, type FacadeOptions, findProcedure, getBodyLimit } from '../http/procedures.ts'
 import { assertKnownAddress, type KnownAddresses } from './addresses.ts'
 import type { GatewayRequest } from './gateway-server.ts'
-import { createErrorHandler, type FindMetadata } from './mcp-errors.ts'
-import { isMessage, readCall } from './messages.ts'
+import { createErrorHandler, type FindMetadata, INVALID_PARAMS, readId } from './mcp-errors.ts'
+import { isMessage, type Message, readCall } from './messages.ts'
 
 interface McpOptions extends FacadeOptions, KnownAddresses {
   /** Name and version by which the gateway introduces itself. */
@@ -32,7 +32,7 @@ export async function mcp(app: FastifyInstance, options: McpOptions) {
   if (!procedure) throw new Error('There is no procedure mcpGateway.callTool.')
   const access = accessOf(procedure)
   // Loaded lazily, because it loads all schemas of the protocol.
-  const gateway = lazyPromise(async () => (await import('./gateway-server.ts')).createGateway(options))
+  const gateway = lazyPromise(() => loadGateway(options))
   const authenticate = async (request: FastifyRequest, reply: FastifyReply) => {
     reply.header('cache-control', 'no-store')
     assertKnownAddress(request, options)
@@ -57,37 +57,49 @@ export async function mcp(app: FastifyInstance, options: McpOptions) {
   }
 }
 
-type Gateway = Awaited<ReturnType<typeof import('./gateway-server.ts')['createGateway']>>
+async function loadGateway(options: McpOptions) {
+  const { createGateway, findParamIssue } = await import('./gateway-server.ts')
+  return { handler: createGateway(options), findParamIssue }
+}
+type Gateway = Awaited<ReturnType<typeof loadGateway>>
 
-async function answer({ fetch }: Gateway, request: FastifyRequest<McpRequest>): Promise<Response> {
+async function answer(gateway: Gateway, request: FastifyRequest<McpRequest>): Promise<Response> {
   const { body, params } = request
   if (!isMessage(body)) throw new Problem('bad_request', { detail: 'The body must be one JSON-RPC message.' })
+  const id = readId(body)
+  const issue = id === null ? undefined : gateway.findParamIssue(body)
+  if (issue !== undefined) return toErrorResponse(id, issue)
   const ctx = contextOf(request)
   const { mcpGateway } = createCaller(ctx)
-  const server = params.server === undefined ? {} : { server: params.server }
+  // An address of one server is refused as a whole where it names none or several.
+  const offers = isOpening(body) || params.server !== undefined ? await mcpGateway.offers(toAddress(params)) : undefined
+  const server = offers?.server == null ? {} : { server: offers.server }
   const startCall = readCall(body)
   const gatewayRequest: GatewayRequest = {
-    offers: isOpening(body) ? await findOffers(mcpGateway, server) : { prompts: true, resources: true },
-    listTools: () => mcpGateway.listTools(server),
-    listPrompts: () => mcpGateway.listPrompts(server),
-    listResources: () => mcpGateway.listResources(server),
+    method: body.method,
+    offers: isOpening(body) && offers ? offers : { prompts: true, resources: true },
+    lists: {
+      listTools: () => mcpGateway.listTools(server),
+      listPrompts: () => mcpGateway.listPrompts(server),
+      listResources: () => mcpGateway.listResources(server),
+      listResourceTemplates: () => mcpGateway.listResourceTemplates(server),
+    },
     // A refusal for now has a status of HTTP, which only a call can have that starts before its response.
     logFailure: (error) => logServerFailure(toFailure(error), request.log),
     parts: startCall && (await startCall(mcpGateway, server).catch(rethrowRefusal)),
   }
-  return fetch(toWebRequest(request, ctx.signal()), { parsedBody: body, authInfo: toAuthInfo(gatewayRequest) })
+  return gateway.handler.fetch(toWebRequest(request, ctx.signal()), {
+    parsedBody: body,
+    authInfo: toAuthInfo(gatewayRequest),
+  })
 }
 
-const isOpening = ({ method }: { method?: unknown }) => method === 'initialize' || method === 'server/discover'
+const isOpening = ({ method }: Message) => method === 'initialize' || method === 'server/discover'
 
-/**
- * A program that opens the conversation learns what there is for the person, as it gives its model tools for each kind. A
- * failure refuses the whole request.
- */
-async function findOffers({ listPrompts, listResources }: Api['mcpGateway'], server: { server?: string }) {
-  const [prompts, { resources, templates }] = await Promise.all([listPrompts(server), listResources(server)])
-  return { prompts: prompts.length > 0, resources: resources.length + templates.length > 0 }
-}
+const toAddress = ({ server }: McpRequest['Params']) => (server === undefined ? {} : { address: server })
+
+const toErrorResponse = (id: string | number | null, message: string) =>
+  Response.json({ jsonrpc: '2.0', id, error: { code: INVALID_PARAMS, message } })
 
 /** Rethrows what the whole request is refused for; returns the failure of a call that the client's model can correct. */
 function rethrowRefusal(error: unknown): Error {

@@ -5,6 +5,7 @@ import { type Failure, startErrorResponse } from '../http/failure.ts'
 /** JSON-RPC codes: of JSON-RPC itself, and one of the range for servers. */
 const PARSE_ERROR = -32700
 const INVALID_REQUEST = -32600
+export const INVALID_PARAMS = -32602
 const REFUSED = -32000
 
 /** Finds the address of the metadata that tell programs where to sign in for a path; undefined if they cannot. */
@@ -45,7 +46,7 @@ const toErrorBody = ({ code, message }: Failure, { id: requestId, body }: Fastif
 })
 
 /** Returns the id of a request that was read; null otherwise, as JSON-RPC wants it. */
-function readId(body: unknown): string | number | null {
+export function readId(body: unknown): string | number | null {
   const { id } = (body ?? {}) as { id?: unknown }
   return typeof id === 'string' || typeof id === 'number' ? id : null
 }

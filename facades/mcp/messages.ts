@@ -3,7 +3,7 @@ import type { Api } from '../../routers/index.ts'
 import { MAX_ADDRESS, MAX_NAME } from '../../routers/ports/ai/resource-address.ts'
 
 /** The members of a request that the gateway reads before the library does. */
-interface Message {
+export interface Message {
   method?: unknown
   params?: unknown
 }
@@ -17,9 +17,9 @@ type ToolCall = Parameters<Gateway['callTool']>[0]
 type Members = Record<string, unknown>
 
 export type CallParts = Awaited<ReturnType<Gateway['callTool']>>
-type StartCall = (gateway: Gateway, address: { server?: string }) => Promise<CallParts>
+type StartCall = (gateway: Gateway, address: { server?: number }) => Promise<CallParts>
 
-/** Reads what a tool server will answer; undefined for another message, and for one that the library will refuse. */
+/** Reads what a tool server will answer; undefined for another message, and for one whose parameters do not fit. */
 export function readCall({ method, params }: Message): StartCall | undefined {
   if (!isMessage(params)) return undefined
   const members = params as Members

@@ -1,11 +1,10 @@
 import { z } from 'zod'
-import type { ChatContext } from '../ai/chat-context.ts'
 import { type CallableTool, listToolsForCaller } from '../ai/tools/callable-tools.ts'
-import { Problem } from '../core/problems.ts'
 import { about, router, userWith, withBodySize } from '../core/trpc.ts'
 import type { JsonSchema } from '../ports/ai/tools.ts'
 import { ownQuestions } from './my-questions.ts'
-import { listOffers, type Offer, toOfferedPrompt, toOfferedResource, toOfferedTemplate } from './offers.ts'
+import { listOffers, toOfferedPrompt, toOfferedResource, toOfferedTemplate } from './offers.ts'
+import { findOffers, offered, serverAddress } from './server-address.ts'
 import {
   isOfServer,
   promptCall,
@@ -33,17 +32,20 @@ const offeredPrompt = z.object({
   arguments: z.array(z.object({ name: z.string(), description: z.string().optional(), required: z.boolean() })),
 })
 
-const offeredResources = z.object({
-  resources: z.array(z.object({ uri: z.string(), ...described, mimeType: z.string().optional() })),
-  templates: z.array(z.object({ uriTemplate: z.string(), ...described, mimeType: z.string().optional() })),
-})
+const offeredResource = z.object({ uri: z.string(), ...described, mimeType: z.string().optional() })
+const offeredTemplate = z.object({ uriTemplate: z.string(), ...described, mimeType: z.string().optional() })
 
 /** The tools of the service for programs that speak MCP. */
 export const mcpGatewayRouter = router({
+  offers: userWith('mcp')
+    .meta(about('Find the tool server of an address, and what there is for the caller beside tools.', offered))
+    .input(z.strictObject({ address: serverAddress.optional() }))
+    .query(({ ctx, input }) => findOffers(ctx, input.address)),
+
   listTools: userWith('mcp')
     .meta(about('List the tools that the caller may call, in the order of their names.', z.array(offeredTool)))
     .input(toolCall.pick({ server: true }))
-    .query(({ ctx, input }) => listTools(ctx, input.server)),
+    .query(async ({ ctx, input }) => selectServer(await listToolsForCaller(ctx), input.server).map(toOfferedTool)),
 
   callTool: userWith('mcp')
     .meta({
@@ -57,7 +59,7 @@ export const mcpGatewayRouter = router({
   listPrompts: userWith('mcp')
     .meta(about('List the prompts that the caller may use, in the order of their names.', z.array(offeredPrompt)))
     .input(toolCall.pick({ server: true }))
-    .query(async ({ ctx, input }) => selectOffers(await listOffers(ctx, 'prompt'), input.server).map(toOfferedPrompt)),
+    .query(async ({ ctx, input }) => selectServer(await listOffers(ctx, 'prompt'), input.server).map(toOfferedPrompt)),
 
   getPrompt: userWith('mcp')
     .meta({
@@ -69,15 +71,18 @@ export const mcpGatewayRouter = router({
     .mutation(({ ctx, input }) => startPromptCall(ctx, input)),
 
   listResources: userWith('mcp')
-    .meta(about('List the resources that the caller may read, and the templates of addresses.', offeredResources))
+    .meta(about('List the resources that the caller may read, in the order of their names.', z.array(offeredResource)))
     .input(toolCall.pick({ server: true }))
-    .query(async ({ ctx, input }) => {
-      const [resources, templates] = await Promise.all([listOffers(ctx, 'resource'), listOffers(ctx, 'template')])
-      return {
-        resources: selectOffers(resources, input.server).map(toOfferedResource),
-        templates: selectOffers(templates, input.server).map(toOfferedTemplate),
-      }
-    }),
+    .query(async ({ ctx, input }) =>
+      selectServer(await listOffers(ctx, 'resource'), input.server).map(toOfferedResource),
+    ),
+
+  listResourceTemplates: userWith('mcp')
+    .meta(about('List the templates of addresses of resources that the caller may read.', z.array(offeredTemplate)))
+    .input(toolCall.pick({ server: true }))
+    .query(async ({ ctx, input }) =>
+      selectServer(await listOffers(ctx, 'template'), input.server).map(toOfferedTemplate),
+    ),
 
   readResource: userWith('mcp')
     .meta({ ...about('Read a resource, as the end of a stream.'), ...withBodySize('tool call'), streams: true })
@@ -87,36 +92,9 @@ export const mcpGatewayRouter = router({
   ...ownQuestions,
 })
 
-/** Returns what the address of a single server offers; all without one. */
-const selectOffers = (offers: readonly Offer[], server: string | undefined) =>
-  offers.filter((offer) => server === undefined || isOfServer(offer, server))
-
-async function listTools(ctx: ChatContext, server: string | undefined): Promise<OfferedTool[]> {
-  const tools = await listToolsForCaller(ctx)
-  if (server === undefined) return tools.map(toOfferedTool)
-  const hasTools = tools.some((tool) => isOfServer(tool, server))
-  return !hasTools && (await hasOffers(ctx, server)) ? [] : selectServer(tools, server).map(toOfferedTool)
-}
-
-/** True if a server offers the caller something beside tools. */
-async function hasOffers(ctx: ChatContext, server: string): Promise<boolean> {
-  const kinds = await Promise.all((['prompt', 'resource', 'template'] as const).map((kind) => listOffers(ctx, kind)))
-  return kinds.flat().some((offer) => isOfServer(offer, server))
-}
-
-/** Returns the tools of the one server that the address names. Throws if it names none, or several by one label. */
-function selectServer(tools: readonly CallableTool[], name: string): CallableTool[] {
-  const named = tools.filter((tool) => isOfServer(tool, name))
-  const byServer = Map.groupBy(named, ({ target }) => ('server' in target ? target.server.server.id : 0))
-  const byId = byServer.get(Number(name))
-  if (byId) return byId
-  if (named.length === 0)
-    throw new Problem('not_found', { detail: 'There is no tool server of this name with tools for you.' })
-  if (byServer.size === 1) return named
-  const ids = [...byServer.keys()].sort((one, other) => one - other)
-  const addresses = ids.map((id) => `/mcp/${id}`).join(', ')
-  throw new Problem('not_found', { detail: `Several tool servers have this name. Use their ids: ${addresses}.` })
-}
+/** Returns what one server offers; all without one. */
+const selectServer = <T extends CallableTool>(tools: readonly T[], server: number | undefined) =>
+  tools.filter((tool) => isOfServer(tool, server))
 
 const toOfferedTool = ({ name, title, description, inputSchema, outputSchema, annotations }: CallableTool) =>
   ({

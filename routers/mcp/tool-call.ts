@@ -3,7 +3,6 @@ import type { ChatContext } from '../ai/chat-context.ts'
 import { createCallSignal } from '../ai/model-call.ts'
 import { type CallableTool, findToolForCaller } from '../ai/tools/callable-tools.ts'
 import { callTool, recordInvalidCall } from '../ai/tools/guarded-call.ts'
-import { toServerSlug } from '../catalogue/tools/tool-names.ts'
 import { consumeRateLimit } from '../core/load/rate-limit.ts'
 import { Problem } from '../core/problems.ts'
 import { MAX_ADDRESS, MAX_NAME, toResourceAddress } from '../ports/ai/resource-address.ts'
@@ -16,7 +15,7 @@ import { findPrompt, findResource } from './offers.ts'
 const MAX_ARGUMENT = 100_000
 
 export const toolCall = z.strictObject({
-  server: z.string().max(120).optional().describe('The id of a tool server, or its label as its tools are named.'),
+  server: z.int().optional().describe('The id of the only tool server that is meant.'),
   name: z.string().max(MAX_NAME),
   arguments: z.record(z.string(), z.unknown()).default({}),
   canAsk: z.boolean().default(false).describe('True if the program can ask its person whether the call may be made.'),
@@ -58,7 +57,7 @@ export const startPromptCall = (ctx: ChatContext, { server, ...call }: z.output<
     ctx,
     async () => {
       const tool = await findPrompt(ctx, call.name)
-      if (tool && isOfAddress(tool, server)) assertArguments(ctx, tool, call.arguments)
+      if (tool && isOfServer(tool, server)) assertArguments(ctx, tool, call.arguments)
       return { ...call, tool }
     },
     { server, kind: 'prompt' },
@@ -97,7 +96,7 @@ type FoundCall = Omit<StartedCall, 'tool'> & { tool: CallableTool | undefined }
 async function startCall(
   ctx: ChatContext,
   find: () => Promise<FoundCall>,
-  { server, kind }: { server: string | undefined; kind: 'tool' | 'prompt' | 'resource' },
+  { server, kind }: { server: number | undefined; kind: 'tool' | 'prompt' | 'resource' },
 ): Promise<AsyncGenerator<CallPart, void>> {
   const { settings } = ctx.services
   await consumeRateLimit(ctx, [`mcp:user:${ctx.caller.person.id}`], settings.tools.gateway.callsPerMinute)
@@ -105,12 +104,9 @@ async function startCall(
   // It comes before the look-up, so that calls beyond it cost no statement, and others wait less for them.
   acquired.use(await acquireSlot(ctx))
   const { tool, ...call } = await find()
-  if (!tool || !isOfAddress(tool, server)) throw new Problem('not_found', { detail: `Unknown ${kind}` })
+  if (!tool || !isOfServer(tool, server)) throw new Problem('not_found', { detail: `Unknown ${kind}` })
   return runToolCall(ctx, { ...call, tool }, acquired.move())
 }
-
-/** True if the call came to the address of all servers, or of the tool's own. */
-const isOfAddress = (tool: CallableTool, server: string | undefined) => server === undefined || isOfServer(tool, server)
 
 /** Takes the contents of a resource with their addresses here. */
 const takeContents =
@@ -123,9 +119,9 @@ const takeContents =
     }
   }
 
-/** True if the address of a single server names the server of the tool. */
-export const isOfServer = ({ target }: CallableTool, name: string): boolean =>
-  'server' in target && (name === String(target.server.server.id) || name === toServerSlug(target.server.server.label))
+/** True if a server is the tool's own, or all servers are meant. */
+export const isOfServer = ({ target }: CallableTool, server: number | undefined): boolean =>
+  server === undefined || ('server' in target && target.server.server.id === server)
 
 /** Seconds after which a call beyond those under way may be sent again. */
 const RETRY_SECONDS = 1

@@ -8,7 +8,7 @@ import { saveClient } from '../../entities/oauth/oauth-client.sql.ts'
 import type { ClientKind } from '../../entities/oauth/oauth-client.ts'
 import { insertCode } from '../../entities/oauth/oauth-code.sql.ts'
 import { findLastConsent } from '../../entities/oauth/oauth-grant.sql.ts'
-import { listToolsForCaller } from '../ai/tools/callable-tools.ts'
+import { listServersForCaller, type OfferedServer } from '../ai/tools/offered-servers.ts'
 import { toServerSlug } from '../catalogue/tools/tool-names.ts'
 import type { Caller } from '../core/caller.ts'
 import { runInTransaction } from '../core/changes.ts'
@@ -36,12 +36,7 @@ export type ConsentContext = Context & { caller: Extract<Caller, { type: 'user' 
 const ANSWER_MS = 15 * 60_000
 const CODE_MS = 60_000
 
-interface ListedServer {
-  id: number
-  label: string
-}
-
-interface ConsentServer extends ListedServer {
+interface ConsentServer extends OfferedServer {
   /** The person's own account there, with which it is called. Absent if the server needs none of theirs. */
   account?: ConnectionState | 'none'
 }
@@ -61,7 +56,7 @@ export interface ConsentView {
   target: RedirectTarget
   person: { username: string; name: string }
   abilities: Ability[]
-  /** The tool servers that the program may use; empty if it may call no tools. */
+  /** The tool servers that the program may use, with the numbers of what they offer; empty if it may call no tools. */
   servers: ConsentServer[]
   /** True if the program asks for exactly these servers, so that the person cannot choose. */
   hasFixedServers: boolean
@@ -114,20 +109,18 @@ function findFixedNames(ctx: Context, { resources }: AuthorizationRequest): stri
   return names.length > 0 && names.every((name) => name !== undefined) ? (names as string[]) : undefined
 }
 
-/** Lists the servers whose tools the person may call, and that the program asks for. */
-async function listServers(ctx: ConsentContext, request: AuthorizationRequest): Promise<ListedServer[]> {
+/** Lists the servers that offer the person something, and that the program asks for. */
+async function listServers(ctx: ConsentContext, request: AuthorizationRequest): Promise<OfferedServer[]> {
   if (!request.abilities.includes('mcp')) return []
-  const tools = await listToolsForCaller(ctx)
-  const servers = tools.flatMap(({ target }) => ('server' in target ? target.server.server : []))
+  const servers = await listServersForCaller(ctx)
   const names = findFixedNames(ctx, request)
-  const byId = new Map(servers.map(({ id, label }) => [id, { id, label }]))
-  return [...byId.values()]
+  return servers
     .filter(({ id, label }) => !names || names.includes(toServerSlug(label)) || names.includes(String(id)))
     .toSorted((one, other) => one.label.localeCompare(other.label))
 }
 
 /** Says of the servers that are called with own accounts whether the person has one there. */
-async function addAccounts({ services, caller }: ConsentContext, servers: ListedServer[]): Promise<ConsentServer[]> {
+async function addAccounts({ services, caller }: ConsentContext, servers: OfferedServer[]): Promise<ConsentServer[]> {
   if (servers.length === 0) return []
   const accounts = await services.sql(listOwnAccounts, [caller.person.id])
   const states = new Map(accounts.map(({ server, state }) => [server, state ?? ('none' as const)]))

@@ -88,7 +88,7 @@ describe('tool servers', () => {
     expect((await svc.admin.create('mcp-servers', attributes)).status).toBe(409)
   })
 
-  test('administrators create, change and delete tool servers, whose tools stay', async () => {
+  test('administrators create, change and delete tool servers, whose tools go with them', async () => {
     const { server, tool } = await addCatalogue(svc)
     const created = await svc.admin.create('mcp-servers', { ...attributes, timeouts: { read: 500 } })
     expect([created.status, created.headers.get('location'), created.meta]).toEqual([
@@ -119,9 +119,10 @@ describe('tool servers', () => {
       (await svc.admin.update('mcp-servers', created.one.id, { serverLabel: 'New' })).one.attributes['serverLabel'],
     ).toBe('New')
     expect((await svc.admin.delete(`/mcp-servers/${server.up}`)).meta).toEqual({ _svc_sync_log: [] })
-    const left = await svc.ada.get(`/ai-tools/${tool.fetch}`)
+    expect((await svc.ada.get(`/ai-tools/${tool.fetch}`)).status).toBe(404)
+    const left = await svc.ada.get(`/ai-tools/${tool.search}`)
     expect([left.one.relationships?.['server']?.data, left.one.attributes['status']]).toEqual([null, 'unknown'])
-    const none = await svc.ada.get(`/ai-tools/${tool.fetch}/server`)
+    const none = await svc.ada.get(`/ai-tools/${tool.search}/server`)
     expect([none.status, none.one]).toEqual([200, null])
     for (const [who, status] of [
       [svc.guest, 401],

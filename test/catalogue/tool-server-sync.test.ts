@@ -188,8 +188,7 @@ test('changes of servers and their tools are announced, whoever makes them', asy
   await takeKinds()
   const [server] = await app.svc.rows<{ id: number }>('select id from mcp_servers')
   await admin.delete(`/mcp-servers/${server?.id}`)
-  // The tools of a deleted server remain and are updated.
-  expect(await takeKinds()).toEqual(['mcp-servers.deleted', 'ai-tools.updated'])
+  expect(await takeKinds()).toEqual(['mcp-servers.deleted', 'ai-tools.deleted'])
   const { one } = await admin.create('mcp-servers', { serverLabel: 'Mine', url: urlOf(first) })
   await change({ description: 'Other' })
   await admin.delete(`/mcp-servers/${one.id}`)

@@ -102,10 +102,15 @@ describe('the protocol', () => {
     ])
     const token = (await addCaller(other)).token
     const [first, second] = await other.rows<{ id: number }>('select id from mcp_servers order by id')
-    const shared = await listTools(other, { token, path: '/mcp/archive' })
-    expect(shared.error?.message).toBe(
-      `Several tool servers have this name. Use their ids: /mcp/${first?.id}, /mcp/${second?.id}.`,
-    )
+    for (const [method, params] of [
+      ['server/discover', {}],
+      ['tools/list', {}],
+      ['tools/call', { name: 'archive_search', arguments: input }],
+    ] as const) {
+      const { status, error } = await sendRpc(other, method, { token, params, path: '/mcp/archive' })
+      const message = `Several tool servers have this name. Use their ids: /mcp/${first?.id}, /mcp/${second?.id}.`
+      expect([method, status, error]).toEqual([method, 404, expect.objectContaining({ message })])
+    }
     const ofFirst = namesOf(await listTools(other, { token, path: `/mcp/${first?.id}` }))
     await other.changeCatalogue(`update mcp_servers set server_label = '${second?.id}' where id = ${first?.id}`)
     const ofSecond = namesOf(await listTools(other, { token, path: `/mcp/${second?.id}` }))
@@ -122,6 +127,29 @@ describe('the protocol', () => {
       }
     }
     expect(await sendRpc(svc, 'tools/destroy', { token })).toMatchObject({ status: 404, error: { code: -32601 } })
+  })
+
+  test('parameters that do not fit are refused with a short sentence, whatever the method', async () => {
+    const wrong = [
+      ['tools/call', {}, 'params.name is required'],
+      ['tools/call', { name: 5 }, 'params.name must be a string'],
+      ['tools/call', { name: 'library_search', arguments: [] }, 'params.arguments must be an object'],
+      ['prompts/get', { name: null }, 'params.name must be a string'],
+      ['resources/read', { uri: {} }, 'params.uri must be a string'],
+      ['tools/list', { cursor: 1 }, 'params.cursor must be a string'],
+      ['resources/templates/list', { cursor: [] }, 'params.cursor must be a string'],
+    ] as const
+    for (const revision of revisions)
+      for (const [method, params, message] of wrong) {
+        const { error } = await sendRpc(svc, method, { token, revision, params })
+        expect([revision, method, error]).toEqual([
+          revision,
+          method,
+          { code: -32602, message: `Invalid params: ${message}.` },
+        ])
+      }
+    const opened = await sendRpc(svc, 'initialize', { token, revision: '2025-11-25', params: { capabilities: [] } })
+    expect(opened.error).toEqual({ code: -32602, message: 'Invalid params: params.protocolVersion is required.' })
   })
 
   test('what is no single message of a fitting size is refused with a sentence', async () => {

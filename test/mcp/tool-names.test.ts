@@ -62,6 +62,22 @@ test('the name of a tool that is gone is given to no other for 30 days, and to t
   expect(await readNames(svc, token)).toEqual(['lab_search', SUFFIXED])
 })
 
+test('the names of a server that is deleted over the API come back with it, and not with another', async () => {
+  library.tools = [buildTool('search')]
+  await using svc = await startGateway([])
+  const { token } = await addCaller(svc)
+  for (const [label, url, names] of [
+    ['Lab', library.url, ['lab_search']],
+    ['Lab', archive.url, [SUFFIXED]],
+    ['Elsewhere', library.url, ['lab_search']],
+  ] as const) {
+    const { id } = await svc.host.mcpServers.create({ serverLabel: label, url })
+    expect(await readNames(svc, token)).toEqual(names)
+    await svc.host.mcpServers.delete({ id })
+    expect(await readNames(svc, token)).toEqual([])
+  }
+})
+
 test('the names of a server that leaves the file come back with it, and not with another', async () => {
   library.tools = [buildTool('search')]
   const lab = { label: 'Lab', url: library.url }

@@ -3,6 +3,8 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { openBrowser, signIn } from '../kit/browser.ts'
+import { startGateway } from '../kit/mcp/gateway.ts'
+import { startToolServer } from '../kit/mcp/tool-server.ts'
 import { startSite } from '../kit/net/site.ts'
 import { answerConsent, startBrowserCommand, visitConsent } from '../kit/oauth/consenting-browser.ts'
 import { CALLBACK, postForm, registerProgram } from '../kit/oauth/program.ts'
@@ -103,6 +105,27 @@ test('servers with own accounts say how the account of this person stands', asyn
       ['Library', account],
     ]),
   )
+})
+
+test('servers are listed with what they offer the person, also those without tools', async () => {
+  await using desk = await startToolServer([])
+  desk.prompts = [{ name: 'review' }, { name: 'greet' }]
+  desk.resources = [{ uri: 'desk://rules', name: 'rules' }]
+  desk.templates = [{ uriTemplate: 'desk://shelf/{shelf}', name: 'shelf' }]
+  const offers = ['prompts', 'resources']
+  await using gateway = await startGateway(
+    [
+      { label: 'Desk', url: desk.url, offers },
+      { label: 'Closed', url: `${desk.url}?closed`, offers, groups: ['staff'] },
+    ],
+    OAUTH_ON,
+  )
+  const [{ browser }, { browser: guest }] = [await signIn(gateway, 'ada'), await signIn(gateway, 'bob')]
+  const { shown } = await visitConsent(browser, await registerPath(gateway))
+  expect(shown?.servers).toEqual([{ id: expect.any(Number), label: 'Desk', tools: 0, prompts: 2, resources: 2 }])
+  await gateway.rows("update ai_tools set groups = '{staff}' where kind = 'prompt'")
+  const { shown: later } = await visitConsent(guest, await registerPath(gateway))
+  expect(later?.servers).toMatchObject([{ label: 'Desk', prompts: 0, resources: 2 }])
 })
 
 const wrongRequests = [

@@ -60,7 +60,11 @@ test('a program calls the tools of the servers that its person chose', async () 
   const { result, error } = await callTool(svc, 'library_search', { token: chosen.tokens.access_token, input: {} })
   expect([result, error?.message]).toEqual([undefined, 'Unknown tool'])
   const { data: grants } = await callFromPage(browser, 'oauth.grants')
-  expect((grants as { servers: unknown }[]).map(({ servers }) => servers)).toEqual([null, [servers[0]], []])
+  expect((grants as { servers: unknown }[]).map(({ servers }) => servers)).toEqual([
+    null,
+    [{ id: servers[0]?.id, label: 'Archive' }],
+    [],
+  ])
 })
 
 test('a program that signed in for one server has no access to the others', async () => {

@@ -69,7 +69,7 @@ describeWith('chromium')('the consent for a program', () => {
     expect(text).toContain('Unverified: the program calls itself “Cursor <b>fox</b>”.')
     expect(text).toContain('The access goes to: a program on this computer')
     expect(text).toContain('You are signed in as The ada (ada).')
-    expect(text).toContain('It may call the tools of the tool servers below.')
+    expect(text).toContain('It may use what the tool servers below offer.')
     expect(text).toContain('no contents')
     expect(text).toContain('The access ends 90 days after its last use')
     const sizes = await page.evaluate(`['#allow', '#decline'].map((id) => {
@@ -78,6 +78,7 @@ describeWith('chromium')('the consent for a program', () => {
     })`)
     expect((sizes as unknown[])[0]).toEqual((sizes as unknown[])[1])
 
+    expect(text).toContain('Archive · 1 tool')
     const boxes = page.getByRole('group', { name: 'Tool servers' }).getByRole('checkbox')
     expect(
       await boxes.evaluateAll((all) => all.map((box) => (box as unknown as { checked: boolean }).checked)),

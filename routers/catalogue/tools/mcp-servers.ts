@@ -23,7 +23,7 @@ import { defineWrites, type WrittenRow } from '../../verbs/write.ts'
 import { groupList, text, toSubset } from '../schemas.ts'
 import { createSecretCheck, secret, secretText } from '../secrets.ts'
 import { endConnectionsOfServers, endUnfitConnections } from './end-connections.ts'
-import { keepNames } from './tool-names.ts'
+import { removeTools } from './remove-tools.ts'
 
 // Unique columns are indexed, and index entries have a maximum size.
 const url = text(2048)
@@ -149,16 +149,10 @@ export const toLabelHolder = (
   { id, serverLabel }: { id?: unknown; serverLabel?: unknown },
 ): NameHolder => ({ subject: 'tool-server', id: id as number, name: serverLabel as string, em })
 
-/** Records changes of a server's tools, which stay without it: their status changes, or who sees them. */
+/** Records changes of a server's tools, as other people see them now. */
 async function recordToolChanges({ em, changes, row }: Omit<WrittenRow, 'input'>): Promise<void> {
   const tools = await em.find(AiTool, { server: row.id, kind: 'tool' }, { fields: ['id'], orderBy: { id: 'asc' } })
   for (const { id } of tools) changes.add(['all'], 'updated', 'ai-tools', id)
-}
-
-async function deleteOffers({ em, row }: Omit<WrittenRow, 'input'>): Promise<void> {
-  const offers = await em.find(AiTool, { server: row.id, kind: { $ne: 'tool' } }, { fields: ['id'] })
-  await keepNames(em, offers)
-  for (const offer of offers) em.remove(offer)
 }
 
 /** People connect their accounts only where calls go over HTTP, and no key that all share stands in for them. */
@@ -188,9 +182,8 @@ export const mcpServersRouter = router({
     },
     async beforeDelete(doomed, ctx) {
       await endConnectionsOfServers(doomed.em, ctx.services.process.jobQueue, [doomed.row.id])
-      await recordToolChanges(doomed)
-      // Nothing of this can come back, unlike a tool, whose name may stand with a model.
-      await deleteOffers(doomed)
+      // Without a server no tool works; the same server gets the names of its tools back.
+      await removeTools(doomed, await doomed.em.find(AiTool, { server: doomed.row.id }, { orderBy: { id: 'asc' } }))
       await ctx.services.process.hooks.emitSerial('name-freed', toLabelHolder(doomed.em, doomed.row))
     },
   }),

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Loaded, ref } from '@mikro-orm/core'
-import { AiModel } from '../../../entities/catalogue/ai-model.ts'
 import { lockToolsOfServer } from '../../../entities/catalogue/ai-tool.sql.ts'
 import { AiTool, type ToolDefinition, type ToolKind } from '../../../entities/catalogue/ai-tool.ts'
 import { type CallableServerRow, listToolServers } from '../../../entities/catalogue/mcp-server.sql.ts'
@@ -13,7 +12,8 @@ import type { Context } from '../../core/context.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import { AccountNeeded, type ListedTool, type ToolListing, ToolServerError } from '../../ports/ai/tool-servers.ts'
 import { syncModels } from '../sync.ts'
-import { keepNames, ToolNames } from './tool-names.ts'
+import { recordToolChange, removeTools } from './remove-tools.ts'
+import { ToolNames } from './tool-names.ts'
 
 export interface ServerReport {
   server: string
@@ -147,34 +147,13 @@ async function writeTools({ em, changes }: ChangeTransaction, server: McpServer,
       added.push(name)
     } else if (updateDefinition(tool, definition)) {
       changed.push(tool.name)
-      recordChange(changes, 'updated', tool)
+      recordToolChange(changes, 'updated', tool)
     }
   }
   const removedTools = [...toolsByName.values()]
   await removeTools({ em, changes }, removedTools)
   await em.flush()
   return { added, changed, removed: removedTools.map(({ name }) => name) }
-}
-
-/** Removes tools. Models show their tools, so their changes are recorded as well. */
-async function removeTools({ em, changes }: ChangeTransaction, tools: readonly AiTool[]): Promise<void> {
-  if (tools.length === 0) return
-  for (const { id } of await em.find(AiModel, { tools: { $in: [...tools] } }, { fields: ['id'] }))
-    changes.add(['all'], 'updated', 'ai-models', id)
-  await keepNames(em, tools)
-  for (const tool of tools) {
-    em.remove(tool)
-    recordChange(changes, 'deleted', tool)
-  }
-}
-
-/** Records a change of a tool; nobody follows prompts and resources. */
-function recordChange(
-  changes: ChangeTransaction['changes'],
-  verb: 'created' | 'updated' | 'deleted',
-  { kind, id }: AiTool,
-): void {
-  if (kind === 'tool') changes.add(['all'], verb, 'ai-tools', id)
 }
 
 interface NewTool {
@@ -202,7 +181,7 @@ async function addTool(
     server: ref(server),
   })
   await em.flush()
-  recordChange(changes, 'created', tool)
+  recordToolChange(changes, 'created', tool)
 }
 
 /**

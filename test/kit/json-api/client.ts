@@ -147,9 +147,16 @@ export async function addCatalogue({ admin, rows }: JsonApiApp): Promise<Catalog
   await rows('update mcp_servers set status = $1 where id = $2', ['offline', server.down])
   const addTool = async (name: string, values: { server?: string; active?: boolean } = {}) => {
     const [row] = await rows<{ id: string }>(
-      `insert into ai_tools (name, description, tool_type, server_id, active, capability)
-       values ($1, $2, $3, $4, $5, 'web_search') returning id::text`,
-      [name, `Does ${name}.`, values.server ? 'mcp' : 'function', values.server ?? null, values.active ?? true],
+      `insert into ai_tools (name, description, tool_type, server_id, mcp_name, active, capability)
+       values ($1, $2, $3, $4, $5, $6, 'web_search') returning id::text`,
+      [
+        name,
+        `Does ${name}.`,
+        values.server ? 'mcp' : 'function',
+        values.server ?? null,
+        values.server ? name : null,
+        values.active ?? true,
+      ],
     )
     return row?.id ?? ''
   }

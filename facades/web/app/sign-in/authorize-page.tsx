@@ -2,6 +2,7 @@ import { useEffect, useState } from 'react'
 import { type AuthorizationView, api } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
 import { DAY_MS } from '../shared/days.ts'
+import { formatNames } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { Outcome, useAction } from '../shared/ui/action-form.tsx'
 import { Button, getButtonClass } from '../shared/ui/button.tsx'
@@ -148,9 +149,20 @@ function useServerChoice({ abilities, servers, hasFixedServers, lastServers }: A
   }
 }
 
-/** Names a server, and how the person's own account there stands if it is called with that. */
-const describeServer = ({ label, account }: AuthorizationView['servers'][number]): string =>
-  account ? `${label} · ${t(`page.authorize.account.${account}`)}` : label
+type ListedServer = AuthorizationView['servers'][number]
+
+/** Names a server, what it offers, and how the person's own account there stands if it is called with that. */
+const describeServer = ({ account, ...server }: ListedServer): string =>
+  [
+    server.label,
+    formatNames(describeOffers(server)),
+    ...(account ? [t(`page.authorize.account.${account}`)] : []),
+  ].join(' · ')
+
+const describeOffers = (server: Pick<ListedServer, 'tools' | 'prompts' | 'resources'>): string[] =>
+  (['tools', 'prompts', 'resources'] as const)
+    .filter((kind) => server[kind] > 0)
+    .map((kind) => t(`page.authorize.${kind}`, { count: server[kind] }))
 
 interface ServerChoicesProps {
   view: AuthorizationView
