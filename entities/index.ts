@@ -8,7 +8,7 @@ import { UsageRollup } from './ai/usage-rollup.ts'
 import { ExtApp, ExtAppCredential } from './apps/ext-app.ts'
 import { ExtAppConnectRequest } from './apps/ext-app-connect-request.ts'
 import { ExtAppLink } from './apps/ext-app-link.ts'
-import { Assistant, AssistantEditor } from './assistants/assistant.ts'
+import { Assistant, AssistantEditor, AssistantFavorite } from './assistants/assistant.ts'
 import { AssistantVersion } from './assistants/assistant-version.ts'
 import { Knowledge, KnowledgeFile, KnowledgePassage, KnowledgeTerms } from './assistants/knowledge.ts'
 import { AiModel } from './catalogue/ai-model.ts'
@@ -77,6 +77,7 @@ export const entities = [
   SystemPrompt,
   Assistant,
   AssistantEditor,
+  AssistantFavorite,
   AssistantVersion,
   Knowledge,
   KnowledgeFile,

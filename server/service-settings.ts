@@ -54,6 +54,7 @@ export function buildSettings(env: Env, appKey: string): Settings {
     enforcesNewKeys: env.ROOM_REKEY === 'enforce',
     keychain: { maxEntries: env.KEYCHAIN_MAX_ENTRIES, maxBytes: env.KEYCHAIN_MAX_BYTES },
     ...readQuotas(env),
+    reviewsAssistants: env.ASSISTANTS_REVIEW,
     peopleSearchesPerMinute: env.PEOPLE_SEARCHES_PER_MINUTE,
     profileChangesPerMinute: env.PROFILE_CHANGES_PER_MINUTE,
     linkPreviewsPerMinute: env.LINK_PREVIEWS_PER_MINUTE,

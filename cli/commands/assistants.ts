@@ -1,7 +1,6 @@
 import { defineCommand } from 'citty'
 import { z } from 'zod'
 import { assistantsFile } from '../../routers/assistants/content.ts'
-import type { Api } from '../../routers/index.ts'
 import { readConfigFile } from '../../server/config/config-file.ts'
 import { readEnv } from '../../server/config/env.ts'
 import { type CommandContext, json } from '../command-context.ts'
@@ -15,6 +14,9 @@ export const assistantsCommand = (context: CommandContext) =>
       apply: applyCommand(context),
       list: listCommand(context),
       publish: publishCommand(context),
+      waiting: waitingCommand(context),
+      approve: approveCommand(context),
+      refuse: refuseCommand(context),
     },
   })
 
@@ -38,15 +40,18 @@ const applyCommand = (context: CommandContext) =>
     },
   })
 
-type Assistant = Awaited<ReturnType<Api['assistants']['overview']>>['assistants'][number]
+interface Page<Row> {
+  assistants: Row[]
+  total: number
+}
 
 /** The most rows that the service returns at once. */
 const MAX_ROWS = 200
 
-async function readAll(host: Api): Promise<Assistant[]> {
-  const all: Assistant[] = []
+async function readAll<Row>(readPage: (page: { limit: number; offset: number }) => Promise<Page<Row>>): Promise<Row[]> {
+  const all: Row[] = []
   for (;;) {
-    const { assistants, total } = await host.assistants.overview({ limit: MAX_ROWS, offset: all.length })
+    const { assistants, total } = await readPage({ limit: MAX_ROWS, offset: all.length })
     all.push(...assistants)
     if (assistants.length === 0 || all.length >= total) return all
   }
@@ -57,7 +62,7 @@ const listCommand = (context: CommandContext) =>
     meta: { description: 'List all assistants, without their texts.' },
     args: { json },
     async run() {
-      const record = await context.open(({ host }) => readAll(host))
+      const record = await context.open(({ host }) => readAll(host.assistants.overview))
       const rows = record.map(({ handle, name, owner, audience, groups, published, latest, model }) => ({
         handle,
         name,
@@ -72,16 +77,57 @@ const listCommand = (context: CommandContext) =>
     },
   })
 
+const waitingCommand = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'List the versions that wait for approval to be for all. See ASSISTANTS_REVIEW.' },
+    args: { json },
+    async run() {
+      const record = await context.open(({ host }) => readAll(host.assistants.waiting))
+      const none = 'No assistant waits for approval.'
+      context.print({ record, text: formatTable(record, none, { width: context.width, cuttable: ['name'] }) })
+    },
+  })
+
+const versionArgs = {
+  handle: { type: 'positional', description: 'The handle of the assistant.', required: true },
+  version: { type: 'string', description: 'The number of the version.', required: true },
+} as const
+
+const parseVersion = (text: string): number =>
+  parseFlag(typedNumber.pipe(z.int('must be a whole number').min(1)), text, '--version')
+
+const approveCommand = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Approve the version of an assistant that waits: it answers all people from now on.' },
+    args: { ...versionArgs, json },
+    async run({ args: { handle, version } }) {
+      const selector = { handle, version: parseVersion(version) }
+      const record = await context.open(({ host }) => host.assistants.approve(selector))
+      context.print({ record, text: `Version ${version} of ${handle} answers all people from now on.` })
+    },
+  })
+
+const refuseCommand = (context: CommandContext) =>
+  defineCommand({
+    meta: { description: 'Refuse the version of an assistant that waits. Its editors read the reason.' },
+    args: {
+      ...versionArgs,
+      reason: { type: 'string', description: 'The reason, in a sentence for its editors.', required: true },
+      json,
+    },
+    async run({ args: { handle, version, reason } }) {
+      const selector = { handle, version: parseVersion(version) }
+      const record = await context.open(({ host }) => host.assistants.refuse({ ...selector, reason }))
+      context.print({ record, text: `Version ${version} of ${handle} was refused.` })
+    },
+  })
+
 const publishCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Have a version of an assistant answer from now on, a newer or an earlier one.' },
-    args: {
-      handle: { type: 'positional', description: 'The handle of the assistant.', required: true },
-      version: { type: 'string', description: 'The number of the version.', required: true },
-      json,
-    },
+    args: { ...versionArgs, json },
     async run({ args }) {
-      const version = parseFlag(typedNumber.pipe(z.int('must be a whole number').min(1)), args.version, '--version')
+      const version = parseVersion(args.version)
       const record = await context.open(({ host }) => host.assistants.publishAny({ handle: args.handle, version }))
       context.print({ record, text: `Version ${version} of ${record.handle} answers from now on.` })
     },

@@ -1,7 +1,8 @@
 import { User } from '../identity/user.ts'
 import { statement } from '../sql/statement.ts'
-import { isEditor, isUser } from './assistant.sql.ts'
+import { isUser } from './assistant.sql.ts'
 import { Assistant } from './assistant.ts'
+import { isEditor } from './assistant-scope.ts'
 import { AssistantVersion } from './assistant-version.ts'
 import { Knowledge, KnowledgeFile, KnowledgePassage } from './knowledge.ts'
 

@@ -1,4 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core'
+import { pictureIndex } from '../identity/picture.ts'
 import { User } from '../identity/user.ts'
 import { id, moment } from '../sql/columns.ts'
 import { Assistant } from './assistant.ts'
@@ -16,6 +17,7 @@ export interface AssistantParameters {
 export const AssistantVersion = defineEntity({
   name: 'AssistantVersion',
   tableName: 'assistant_versions',
+  indexes: [pictureIndex('assistant_versions')],
   uniques: [{ name: 'assistant_versions_assistant_number_unique', properties: ['assistant', 'number'] }],
   properties: {
     id,
@@ -27,6 +29,10 @@ export const AssistantVersion = defineEntity({
     author: () => p.manyToOne(User).deleteRule('set null').nullable().index().ref(),
     /** The first time that it was published; until then only its editors may use it. */
     publishedAt: moment().nullable(),
+    /** The first time that an administrator approved it for all. */
+    approvedAt: moment().nullable(),
+    /** The storage key of the picture, which several versions may share. */
+    avatar: p.string().nullable(),
     name: p.string().length(120),
     description: p.text(),
     model: p.string().length(200),
@@ -39,6 +45,10 @@ export const AssistantVersion = defineEntity({
     knowledge: () => p.manyToOne(Knowledge).deleteRule('set null').nullable().index().ref(),
     /** Hash of the paths and fingerprints of the files that were readable when it was saved; null without knowledge. */
     knowledgeHash: p.string().length(64).nullable(),
+    /** Words by which people find it. */
+    tags: p.array().defaultRaw(`'{}'`),
+    /** True if people may have another model answer with its instructions. */
+    allowModelSelect: p.boolean().default(false),
     /** System prompt, greeting and starters as JSON, sealed with the application key. */
     texts: p.text().hidden(),
   },

@@ -2,21 +2,20 @@ import { AiModel } from '../catalogue/ai-model.ts'
 import { AiModelUsageRule } from '../catalogue/ai-model-usage-rule.ts'
 import { AiProvider } from '../catalogue/ai-provider.ts'
 import { catalogueVersion } from '../catalogue/catalogue-version.sql.ts'
+import { pictureIdentifier } from '../identity/picture.ts'
 import { User } from '../identity/user.ts'
 import { isForGroups } from '../sql/groups.ts'
 import { coalescedStatement, isoTime, statement } from '../sql/statement.ts'
-import { Assistant, AssistantEditor, type Audience } from './assistant.ts'
+import { Assistant, AssistantEditor, AssistantFavorite, type Audience } from './assistant.ts'
+import { isEditor } from './assistant-scope.ts'
 import { type AssistantParameters, AssistantVersion } from './assistant-version.ts'
 import { Knowledge, KnowledgeFile } from './knowledge.ts'
 
 const assistants = Assistant.tableName
 const editors = AssistantEditor.tableName
+const favorites = AssistantFavorite.tableName
 const versions = AssistantVersion.tableName
 const users = User.tableName
-
-/** SQL: a person, by the placeholder of their id, may change the assistant: its owner and its editors. */
-export const isEditor = (row: string, person: string) =>
-  `(${row}.owner_id = ${person} or exists (select from ${editors} x where x.assistant_id = ${row}.id and x.user_id = ${person}))`
 
 /** SQL: a person may use what is published of the assistant. Their groups are those of the person, also for administrators. */
 export const isUser = (row: string, { person, groups }: { person: string; groups: string }) =>
@@ -51,17 +50,21 @@ export interface CallableAssistantRow extends VersionSettings {
   catalogue: number | null
   /** True if this version was published once; only editors may use another one. */
   isReleased: boolean
+  /** True if an administrator approved this version for all, or if it is the published one. */
+  isApproved: boolean
   audience: Audience
   groups: string[]
   /** Ids of the people who may change it: its owner and its editors. */
   editorIds: number[]
+  allowModelSelect: boolean
 }
 
 /** Finds the published version of an assistant, or another one. Values: the handle, and the number of the version or null. */
 export const findCallableAssistant = coalescedStatement<CallableAssistantRow>(
   'find-callable-assistant',
   `select ${catalogueVersion}::float8 as catalogue, v.number, v.model, to_json(v.fallback) as fallback, v.parameters, to_json(v.tools) as tools,
-          v.knowledge_id as knowledge, v.texts, v.published_at is not null as "isReleased", a.audience, to_json(a.groups) as groups,
+          v.knowledge_id as knowledge, v.texts, v.published_at is not null as "isReleased", (v.approved_at is not null or v.number = a.published) as "isApproved",
+          v.allow_model_select as "allowModelSelect", a.audience, to_json(a.groups) as groups,
           to_json(array(select x.user_id from ${editors} x where x.assistant_id = a.id union select a.owner_id where a.owner_id is not null))
             as "editorIds"
      from ${assistants} a join ${versions} v on v.assistant_id = a.id and v.number = coalesce($2::int, a.published)
@@ -95,10 +98,15 @@ export interface ListedAssistant {
   handle: string
   name: string
   description: string
+  tags: string[]
+  /** The identifier of its picture below `/proxy/storage/`. */
+  avatar: string | null
   audience: Audience
   /** The number of the published version; null before one was published. */
   published: number | null
   latest: number
+  /** The number of the version that waits for approval. Only editors see it. */
+  waiting: number | null
   /** The display name of the owner; null for an assistant of the installation. */
   owner: string | null
   mayEdit: boolean
@@ -110,25 +118,35 @@ export interface ListedAssistant {
   fallback: string[]
   /** The parameters that no request changes. */
   parameters: AssistantParameters
+  isFavorite: boolean
 }
 
 /** Drafts show the texts of their newest version, everything else those of the published one. */
 const shownVersion = 'v.number = coalesce(a.published, a.latest)'
 
+const avatarOf = (version: string) => pictureIdentifier('assistant_avatars', `${version}.avatar`)
+
+const isFavorite = (row: string, person: string) =>
+  `exists (select from ${favorites} f where f.assistant_id = ${row}.id and f.user_id = ${person})`
+
+/** SQL: a person sees an assistant that they may use, and drafts that they may change. */
+const isSeen = `${isUser('a', viewer)} and (a.published is not null or ${isEditor('a', viewer.person)})`
+
 /**
  * Lists the assistants that a person may use or change, by name. Values: the person's id and groups, the number of rows,
- * and of those before them.
+ * and of those before them, a tag or null, and true for favorites alone.
  */
 export const listAssistants = statement<{ assistant: ListedAssistant; total: number }>(
   'list-assistants',
-  `select json_build_object('handle', a.handle, 'name', v.name, 'description', v.description, 'audience', a.audience,
-            'published', a.published, 'latest', a.latest, 'owner', o.name, 'mayEdit', ${isEditor('a', viewer.person)},
-            'isOwner', a.owner_id is not distinct from ${viewer.person}, 'mayRemix', ${isRemixable('a', viewer.person)},
+  `select json_build_object('handle', a.handle, 'name', v.name, 'description', v.description, 'tags', v.tags, 'avatar', ${avatarOf('v')}, 'audience', a.audience,
+            'published', a.published, 'latest', a.latest, 'waiting', case when ${isEditor('a', viewer.person)} then a.proposed end,
+            'owner', o.name, 'mayEdit', ${isEditor('a', viewer.person)}, 'isOwner', a.owner_id is not distinct from ${viewer.person},
+            'mayRemix', ${isRemixable('a', viewer.person)}, 'isFavorite', ${isFavorite('a', viewer.person)},
             'model', v.model, 'fallback', v.fallback, 'parameters', v.parameters) as assistant,
           (count(*) over ())::int as total
      from ${assistants} a join ${versions} v on v.assistant_id = a.id and ${shownVersion}
      left join ${users} o on o.id = a.owner_id
-    where ${isUser('a', viewer)} and (a.published is not null or ${isEditor('a', viewer.person)})
+    where ${isSeen} and ($5::text is null or $5::text = any(v.tags)) and (not $6::bool or ${isFavorite('a', viewer.person)})
     order by lower(v.name), a.id limit $3::int offset $4::int`,
 )
 
@@ -140,8 +158,11 @@ interface AssistantRow extends ListedAssistant {
   texts: string
   groups: string[]
   allowRemix: boolean
+  allowModelSelect: boolean
   /** Usernames, in the order in which they would inherit. */
   editors: string[]
+  /** The version that an administrator refused, and the reason. */
+  refusal: { version: number; reason: string } | null
 }
 
 const editorNames = `to_json(array(select u.username from ${editors} x join ${users} u on u.id = x.user_id
@@ -150,13 +171,27 @@ const editorNames = `to_json(array(select u.username from ${editors} x join ${us
 /** Finds an assistant that a person may use or change. Values: the person's id and groups, and the handle. */
 export const findAssistant = statement<AssistantRow>(
   'find-assistant',
-  `select a.handle, v.name, v.description, a.audience, a.published, a.latest, o.name as owner,
+  `select a.handle, v.name, v.description, to_json(v.tags) as tags, ${avatarOf('v')} as avatar, a.audience, a.published, a.latest,
+          a.proposed as waiting, case when a.refused is not null then json_build_object('version', a.refused, 'reason', a.refusal) end as refusal,
+          o.name as owner, v.allow_model_select as "allowModelSelect", ${isFavorite('a', viewer.person)} as "isFavorite",
           ${isEditor('a', viewer.person)} as "mayEdit", a.owner_id is not distinct from ${viewer.person} as "isOwner",
           ${isRemixable('a', viewer.person)} as "mayRemix", v.number as version, v.model, to_json(v.fallback) as fallback, v.parameters,
           (select k.name from ${Knowledge.tableName} k where k.id = v.knowledge_id) as knowledge, v.texts, to_json(a.groups) as groups, a.allow_remix as "allowRemix", ${editorNames} as editors
      from ${assistants} a join ${versions} v on v.assistant_id = a.id and ${shownVersion}
      left join ${users} o on o.id = a.owner_id
-    where a.handle = $3 and ${isUser('a', viewer)} and (a.published is not null or ${isEditor('a', viewer.person)})`,
+    where a.handle = $3 and ${isSeen}`,
+)
+
+/**
+ * Marks an assistant that a person sees as a favorite, or no longer; selects nothing if they see none. Values: the
+ * person's id and groups, the handle, and true or false.
+ */
+export const setFavorite = statement<{ handle: string }>(
+  'set-favorite-assistant',
+  `with seen as (select a.id, a.handle from ${assistants} a where a.handle = $3 and ${isSeen}),
+        added as (insert into ${favorites} (user_id, assistant_id) select $1::int, id from seen where $4::bool on conflict do nothing),
+        gone as (delete from ${favorites} f using seen where f.assistant_id = seen.id and f.user_id = $1::int and not $4::bool)
+   select handle from seen`,
 )
 
 export interface ListedVersion {
@@ -166,12 +201,15 @@ export interface ListedVersion {
   author: string | null
   createdAt: string
   publishedAt: string | null
+  /** The first time that an administrator approved it for all. */
+  approvedAt: string | null
 }
 
 /** Lists the versions of an assistant that a person may change, the newest first. Values: the person's id, and the handle. */
 export const listVersions = statement<ListedVersion>(
   'list-assistant-versions',
-  `select v.number, v.name, u.name as author, ${isoTime('v.created_at')} as "createdAt", ${isoTime('v.published_at')} as "publishedAt"
+  `select v.number, v.name, u.name as author, ${isoTime('v.created_at')} as "createdAt", ${isoTime('v.published_at')} as "publishedAt",
+          ${isoTime('v.approved_at')} as "approvedAt"
      from ${assistants} a join ${versions} v on v.assistant_id = a.id left join ${users} u on u.id = v.author_id
     where a.handle = $2 and ${isEditor('a', '$1::int')} order by v.number desc`,
 )
@@ -179,10 +217,14 @@ export const listVersions = statement<ListedVersion>(
 export interface VersionRow extends VersionSettings {
   name: string
   description: string
+  tags: string[]
+  allowModelSelect: boolean
+  /** The storage key of the picture. */
+  avatar: string | null
 }
 
 const versionColumns = `v.number, v.name, v.description, v.model, to_json(v.fallback) as fallback, v.parameters,
-          to_json(v.tools) as tools, v.knowledge_id as knowledge, v.texts`
+          to_json(v.tools) as tools, v.knowledge_id as knowledge, v.texts, to_json(v.tags) as tags, v.allow_model_select as "allowModelSelect", v.avatar`
 
 /** Finds a version of an assistant that a person may change. Values: the person's id, the handle, and the number. */
 export const findVersion = statement<VersionRow>(
@@ -218,6 +260,8 @@ export interface LockedAssistant {
   editors: string[]
   published: number | null
   latest: number
+  /** The number of the version that waits for approval. */
+  proposed: number | null
 }
 
 /**
@@ -227,7 +271,7 @@ export interface LockedAssistant {
 export const lockAssistant = statement<LockedAssistant>(
   'lock-assistant',
   `select a.id, a.handle, a.owner_id as "ownerId", (select u.username from ${users} u where u.id = a.owner_id) as owner,
-          a.audience, to_json(a.groups) as groups, a.allow_remix as "allowRemix", ${editorNames} as editors, a.published, a.latest
+          a.audience, to_json(a.groups) as groups, a.allow_remix as "allowRemix", ${editorNames} as editors, a.published, a.latest, a.proposed
      from ${assistants} a where a.handle = $2 and ($1::int is null or ${isEditor('a', '$1::int')}) for update of a`,
 )
 
@@ -245,30 +289,42 @@ export const insertAssistant = statement<{ id: number }>(
 
 /**
  * Adds a version, and makes it the newest one. Values: the assistant's id, the number, the author's id or null, name,
- * description, model, fallbacks, parameters as JSON, tools or null, the sealed texts, and the id of the knowledge or null.
+ * description, model, fallbacks, parameters as JSON, tools or null, the sealed texts, tags, whether people may choose another model, and the
+ * storage key of the picture or null, and the id of the knowledge or null.
  */
 export const insertVersion = statement<never>(
   'insert-assistant-version',
   `with added as (
-     insert into ${versions} (assistant_id, number, author_id, name, description, model, fallback, parameters, tools, texts, knowledge_id, knowledge_hash)
-     values ($1::int, $2::int, $3::int, $4, $5, $6, $7::text[], $8::jsonb, $9::text[], $10, $11::int, ${hashKnowledge('$11::int')})
+     insert into ${versions} (assistant_id, number, author_id, name, description, model, fallback, parameters, tools, texts, tags,
+       allow_model_select, avatar, knowledge_id, knowledge_hash)
+     values ($1::int, $2::int, $3::int, $4, $5, $6, $7::text[], $8::jsonb, $9::text[], $10, $11::text[], $12::bool, $13, $14::int, ${hashKnowledge('$14::int')})
    )
    update ${assistants} set latest = $2::int, updated_at = now() where id = $1::int`,
 )
 
-/** Selects nothing if there is no such version. Values: the assistant's id, and the number. */
+/**
+ * Publishes a version, which then waits no more; where another one waits for an assistant that is not for all yet, this
+ * one waits in its place. Selects nothing if there is no such version. Values: the assistant's id, the number, and whether
+ * it is approved for all.
+ */
 export const publishVersion = statement<{ number: number }>(
   'publish-assistant-version',
   `with version as (
-     update ${versions} set published_at = coalesce(published_at, now()) where assistant_id = $1::int and number = $2::int returning number
+     update ${versions} set published_at = coalesce(published_at, now()), approved_at = case when $3::bool then coalesce(approved_at, now()) else approved_at end
+      where assistant_id = $1::int and number = $2::int returning number
    )
-   update ${assistants} set published = version.number, updated_at = now() from version where id = $1::int returning version.number`,
+   update ${assistants} set published = version.number, updated_at = now(),
+          proposed = case when audience <> 'all' and proposed is not null and not $3::bool then version.number end,
+          proposed_at = case when audience <> 'all' and not $3::bool then proposed_at end,
+          refused = case when not $3::bool then refused end, refusal = case when not $3::bool then refusal end
+     from version where id = $1::int returning version.number`,
 )
 
-/** Values: the assistant's id, audience, groups, and whether its users may copy it. */
+/** Whatever waits is withdrawn with another audience than all. Values: the assistant's id, audience, groups, and whether its users may copy it. */
 export const setAudience = statement<never>(
   'set-assistant-audience',
-  `update ${assistants} set audience = $2, groups = $3::text[], allow_remix = $4, updated_at = now() where id = $1::int`,
+  `update ${assistants} set audience = $2::text, groups = $3::text[], allow_remix = $4, updated_at = now(),
+          proposed = case when $2::text = 'all' then proposed end, proposed_at = case when $2::text = 'all' then proposed_at end where id = $1::int`,
 )
 
 /** Values: the assistant's id, and the id of the owner or null. */
@@ -297,8 +353,12 @@ export const removeEditor = statement<never>(
   `delete from ${editors} where assistant_id = $1::int and user_id = $2::int`,
 )
 
-/** Values: the assistant's id. */
-export const deleteAssistant = statement<never>('delete-assistant', `delete from ${assistants} where id = $1::int`)
+/** Deletes an assistant, and selects the storage keys of its pictures. Values: the assistant's id. */
+export const deleteAssistant = statement<{ avatar: string }>(
+  'delete-assistant',
+  `with gone as (delete from ${assistants} where id = $1::int)
+   select distinct v.avatar from ${versions} v where v.assistant_id = $1::int and v.avatar is not null`,
+)
 
 /**
  * Gives the assistants of a person who is being erased to their first editors, if they have any, and counts those that the

@@ -1,6 +1,6 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { User } from '../identity/user.ts'
-import { id, timestamps } from '../sql/columns.ts'
+import { id, moment, timestamps } from '../sql/columns.ts'
 
 /** These people may use an assistant beside its owner and its editors. */
 export const audiences = ['private', 'groups', 'all'] as const
@@ -26,6 +26,13 @@ export const Assistant = defineEntity({
     published: p.integer().nullable(),
     /** The number of the newest version. */
     latest: p.integer().default(1),
+    /** The number of the version that waits for an administrator, who approves it for all; null if none waits. */
+    proposed: p.integer().nullable(),
+    proposedAt: moment().nullable(),
+    /** The number of the version that an administrator refused last, until another one is proposed. */
+    refused: p.integer().nullable(),
+    /** The reason of the refusal, in the words of the administrator. */
+    refusal: p.text().nullable(),
   },
 })
 export type Assistant = InferEntity<typeof Assistant>
@@ -39,5 +46,17 @@ export const AssistantEditor = defineEntity({
     id,
     assistant: () => p.manyToOne(Assistant).deleteRule('cascade').ref(),
     user: () => p.manyToOne(User).deleteRule('cascade').index().ref(),
+  },
+})
+
+/** An assistant that a person keeps at hand. */
+export const AssistantFavorite = defineEntity({
+  name: 'AssistantFavorite',
+  tableName: 'assistant_favorites',
+  uniques: [{ name: 'assistant_favorites_user_assistant_unique', properties: ['user', 'assistant'] }],
+  properties: {
+    id,
+    user: () => p.manyToOne(User).deleteRule('cascade').ref(),
+    assistant: () => p.manyToOne(Assistant).deleteRule('cascade').index().ref(),
   },
 })

@@ -1,5 +1,5 @@
 /** Category of a picture, as in its identifier. */
-export type PictureCategory = 'profile_avatars' | 'room_avatars'
+export type PictureCategory = 'profile_avatars' | 'room_avatars' | 'assistant_avatars'
 
 /** Identifies the default picture of the AI user. */
 export const BUILT_IN_PICTURE = '00000000-0000-4000-8000-000000000001'

@@ -1,10 +1,12 @@
+import { visibleVersions } from '../assistants/assistant-scope.ts'
+import { AssistantVersion } from '../assistants/assistant-version.ts'
 import { User } from '../identity/user.ts'
 import { joinedRooms, Room } from '../rooms/room.ts'
 import { compile, type SqlPredicate } from '../sql/scope.ts'
 import { unboundedStatement } from '../sql/statement.ts'
 import { knownAuthors } from './known-users.ts'
 
-const tables = [User.tableName, Room.tableName]
+const tables = [User.tableName, Room.tableName, AssistantVersion.tableName]
 
 /** A row that has a picture. */
 export interface PictureRow {
@@ -15,10 +17,10 @@ export interface PictureRow {
 }
 
 const selectFollowing = (table: string) =>
-  `(select avatar as name, '${table}' as table, id from ${table}
-     where avatar is not null and avatar collate "C" > $1 order by avatar collate "C" limit $2)`
+  `(select avatar as name, '${table}' as table, min(id) as id from ${table}
+     where avatar is not null and avatar collate "C" > $1 group by avatar order by avatar collate "C" limit $2)`
 
-/** Lists pictures in the order of their keys. Values: the key after which to continue, and the batch size. */
+/** Lists pictures in the order of their keys, once each: versions of an assistant share one. Values: the key after which to continue, and the batch size. */
 export const listPicturesByKey = unboundedStatement<PictureRow>(
   `select name, "table", id from (${tables.map(selectFollowing).join(' union all ')}) rows order by name collate "C" limit $2`,
 )
@@ -40,9 +42,10 @@ export const findOrphanedPictures = unboundedStatement<{ name: string }>(
 
 const countRows = (table: string) => `(select count(*)::float8 from ${table} where avatar is not null)`
 
-/** Counts people and rooms with a picture. */
-export const countPictures = unboundedStatement<{ people: number; rooms: number }>(
-  `select ${countRows(User.tableName)} as people, ${countRows(Room.tableName)} as rooms`,
+/** Counts people, rooms and versions of assistants with a picture. */
+export const countPictures = unboundedStatement<{ people: number; rooms: number; assistantVersions: number }>(
+  `select ${countRows(User.tableName)} as people, ${countRows(Room.tableName)} as rooms,
+          ${countRows(AssistantVersion.tableName)} as "assistantVersions"`,
 )
 
 /** Compiles a statement that tells if the viewer sees a row with a picture. */
@@ -53,11 +56,12 @@ const compileVisiblePicture = (table: string, scope: SqlPredicate, isUnrestricte
       where p.avatar collate "C" = ${sql.bindFilter('key')('text')} and p.avatar is not null and ${scope('p', sql)} limit 1`,
   )
 
+const assistantPictures = compileVisiblePicture(AssistantVersion.tableName, visibleVersions, false)
 const roomPictures = compileVisiblePicture(Room.tableName, joinedRooms, false)
 
 /**
  * Statements by category of the picture, and by whether the viewer sees every row. Pictures of people are visible to those
- * who see their messages, pictures of rooms to members only.
+ * who see their messages, pictures of rooms to members, and those of assistants to whoever may use them.
  */
 export const visiblePictures = {
   profile_avatars: {
@@ -65,4 +69,5 @@ export const visiblePictures = {
     scoped: compileVisiblePicture(User.tableName, knownAuthors, false),
   },
   room_avatars: { all: roomPictures, scoped: roomPictures },
+  assistant_avatars: { all: assistantPictures, scoped: assistantPictures },
 }

@@ -1,5 +1,4 @@
 import { openTexts } from '../assistants/content.ts'
-import type { Person } from '../core/caller.ts'
 import type { CallableAssistant, FindAssistant } from '../ports/ai/callable-assistants.ts'
 import type { TextPart } from '../ports/ai/messages.ts'
 import type { ChatContext } from './chat-context.ts'
@@ -23,7 +22,7 @@ export async function resolveAssistant(
   const [, handle, version] = assistantName.exec(request.model) ?? []
   if (handle === undefined) return request
   const found = await find(handle, version === undefined ? null : Number(version))
-  if (!found || !mayUse(found, ctx.caller.person)) return request
+  if (!found || !mayUse(ctx, found)) return request
   const { number, model, fallback, parameters, tools, texts, catalogue, knowledge } = found
   const { systemPrompt } = openTexts(ctx.services.vault, texts)
   const own: TextPart[] = systemPrompt.trim() === '' ? [] : [{ type: 'text', text: systemPrompt }]
@@ -46,9 +45,14 @@ export async function resolveAssistant(
   }
 }
 
-/** Its editors use each version, and its audience what was published. The groups are the person's, also for administrators. */
-function mayUse({ isReleased, audience, groups, editorIds }: CallableAssistant, person: Person): boolean {
+/**
+ * Its editors use each version, and its audience what was published, or approved for all where that is needed. The groups
+ * are the person's, also for administrators.
+ */
+function mayUse({ caller: { person }, services: { settings } }: ChatContext, assistant: CallableAssistant): boolean {
+  const { isReleased, isApproved, audience, groups, editorIds } = assistant
   if (editorIds.includes(person.id)) return true
   if (!isReleased) return false
-  return audience === 'all' || (audience === 'groups' && groups.some((group) => person.groups.includes(group)))
+  if (audience === 'all') return isApproved || !settings.reviewsAssistants
+  return audience === 'groups' && groups.some((group) => person.groups.includes(group))
 }

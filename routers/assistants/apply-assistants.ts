@@ -3,7 +3,6 @@ import {
   type AssistantSummary,
   type LockedAssistant,
   lockAssistant,
-  publishVersion,
   setOwner,
   summarizeAssistants,
 } from '../../entities/assistants/assistant.sql.ts'
@@ -12,17 +11,11 @@ import { withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { type Issue, Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
-import {
-  assertKnowledge,
-  assertModels,
-  insertHandle,
-  isSameContent,
-  readVersionOf,
-  recordOutdated,
-  writeSharing,
-  writeVersion,
-} from './change-assistant.ts'
+import { readVersionOf, recordOutdated, type StoredVersion } from './assistant-changes.ts'
+import { assertKnowledge, assertModels, insertHandle, isSameContent, writeVersion } from './change-assistant.ts'
 import type { AssistantContent, AssistantEntry, AssistantsFile } from './content.ts'
+import { publishNow } from './review.ts'
+import { writeSharing } from './share-assistant.ts'
 
 /** The outcome of an entry of the file. */
 export interface AppliedAssistant {
@@ -77,11 +70,11 @@ async function applyEntry(ctx: Context, em: EntityManager, entry: AssistantEntry
   const existing = await findExisting(ctx, em, handle)
   const ownerId = await findOwner(em, owner)
   await assertModels(ctx, content, listModels(existing), em)
-  await assertKnowledge(ctx, content, existing?.content, em)
+  await assertKnowledge(ctx, content, existing?.newest.content, em)
   const id = existing?.row.id ?? (await insertHandle(em, handle, ownerId))
   const version = await applyContent(ctx, em, { id, existing, content })
   const isPublished = publish && version !== existing?.row.published
-  if (isPublished) await runStatement(em, publishVersion, [id, version])
+  if (isPublished) await publishNow(ctx, em, { id }, version)
   const isShared = existing ? isSameSharing(existing.row, { owner, ...sharing }) : false
   if (!isShared) {
     await runStatement(em, setOwner, [id, ownerId])
@@ -95,12 +88,12 @@ async function applyEntry(ctx: Context, em: EntityManager, entry: AssistantEntry
 
 interface ExistingAssistant {
   row: LockedAssistant
-  /** The content of its newest version. */
-  content: AssistantContent
+  /** Its newest version. */
+  newest: StoredVersion
 }
 
 const listModels = (existing: ExistingAssistant | undefined): string[] =>
-  existing ? [existing.content.model, ...existing.content.fallback] : []
+  existing ? [existing.newest.content.model, ...existing.newest.content.fallback] : []
 
 interface AppliedContent {
   id: number
@@ -115,14 +108,15 @@ async function applyContent(
   { id, existing, content }: AppliedContent,
 ): Promise<number> {
   const latest = existing?.row.latest ?? 0
-  if (existing && isSameContent(existing.content, content)) return latest
-  await writeVersion(ctx, em, { id, number: latest + 1, author: null, content })
+  if (existing && isSameContent(existing.newest.content, content)) return latest
+  const avatar = existing?.newest.avatar ?? null
+  await writeVersion(ctx, em, { id, number: latest + 1, author: null, content, avatar })
   return latest + 1
 }
 
 async function findExisting(ctx: Context, em: EntityManager, handle: string): Promise<ExistingAssistant | undefined> {
   const [row] = await runStatement(em, lockAssistant, [null, handle])
-  return row && { row, content: await readVersionOf(ctx, em, row, row.latest) }
+  return row && { row, newest: await readVersionOf(ctx, em, row, row.latest) }
 }
 
 type SharedRow = Pick<LockedAssistant, 'owner' | 'audience' | 'groups' | 'editors' | 'allowRemix'>

@@ -6,22 +6,14 @@ import {
   type ListedVersion,
   listAssistants,
   listVersions,
+  setFavorite,
 } from '../../entities/assistants/assistant.sql.ts'
-import { about, adminSession, host, router, userWith, withBodySize } from '../core/trpc.ts'
+import { about, adminSession, adminWith, host, router, userWith, withBodySize } from '../core/trpc.ts'
+import { imageBytes } from '../identity/pictures/pictures.ts'
 import { type AppliedAssistant, type AssistantPage, applyAssistants, readSummaries } from './apply-assistants.ts'
-import {
-  createOwn,
-  createUnknownAssistant,
-  deleteOwn,
-  leave,
-  type PersonContext,
-  publish,
-  remix,
-  restoreVersion,
-  saveVersion,
-  share,
-  type VersionRef,
-} from './change-assistant.ts'
+import { createUnknownAssistant, type PersonContext, type VersionRef } from './assistant-changes.ts'
+import { setAvatar } from './avatar.ts'
+import { createOwn, remix, restoreVersion, saveVersion } from './change-assistant.ts'
 import {
   type AssistantContent,
   type AssistantTexts,
@@ -30,10 +22,12 @@ import {
   handle,
   openTexts,
   refineSharing,
-  type Sharing,
+  refusalReason,
   sharing,
   toContent,
 } from './content.ts'
+import { type AssistantReview, approve, publish, readReview, readWaiting, refuse, type WaitingPage } from './review.ts'
+import { deleteOwn, leave, type SharedAssistant, share } from './share-assistant.ts'
 
 const MAX_VERSION = 2_147_483_647
 
@@ -47,6 +41,14 @@ const page = z
   .strictObject({
     limit: z.int().min(1).max(200).default(100),
     offset: z.int().min(0).max(1_000_000).default(0),
+  })
+  .prefault({})
+
+const listInput = page
+  .unwrap()
+  .extend({
+    tag: z.string().max(100).optional().describe('Selects assistants with this tag.'),
+    isFavorite: z.literal(true).optional().describe("Selects the caller's favorites."),
   })
   .prefault({})
 
@@ -64,12 +66,16 @@ type ShownAssistant = ListedAssistant &
   Pick<AssistantTexts, 'greeting' | 'starters'> & {
     /** The number of the version that is shown. */
     version: number
+    /** True if people may have another model answer with its instructions. */
+    allowModelSelect: boolean
     /** Present for editors. */
     groups?: string[]
     /** Present for editors. */
     allowRemix?: boolean
     /** Present for editors: usernames. */
     editors?: string[]
+    /** Present for editors: what an administrator said of the version that was refused last. */
+    refusal?: { version: number; reason: string } | null
   }
 
 const writer = () => userWith('write')
@@ -78,9 +84,10 @@ const writer = () => userWith('write')
 export const assistantsRouter = router({
   list: userWith('read')
     .meta(about('List the assistants that the caller may use or change, by name.'))
-    .input(page)
+    .input(listInput)
     .query(async ({ ctx, input }): Promise<{ assistants: ListedAssistant[]; total: number }> => {
-      const rows = await ctx.services.sql(listAssistants, [...toViewer(ctx), input.limit, input.offset])
+      const { limit, offset, tag = null, isFavorite = false } = input
+      const rows = await ctx.services.sql(listAssistants, [...toViewer(ctx), limit, offset, tag, isFavorite])
       return { assistants: rows.map(({ assistant }) => assistant), total: rows[0]?.total ?? 0 }
     }),
 
@@ -90,9 +97,10 @@ export const assistantsRouter = router({
     .query(async ({ ctx, input }): Promise<ShownAssistant> => {
       const [found] = await ctx.services.sql(findAssistant, [...toViewer(ctx), input.handle])
       if (!found) throw createUnknownAssistant()
-      const { texts, groups, editors, allowRemix, ...shown } = found
+      const { texts, groups, editors, allowRemix, refusal, waiting, ...shown } = found
       const { greeting, starters } = openTexts(ctx.services.vault, texts)
-      return { ...shown, greeting, starters, ...(shown.mayEdit && { groups, editors, allowRemix }) }
+      const ofEditors = { groups, editors, allowRemix, refusal }
+      return { ...shown, waiting: shown.mayEdit ? waiting : null, greeting, starters, ...(shown.mayEdit && ofEditors) }
     }),
 
   versions: userWith('read')
@@ -132,7 +140,7 @@ export const assistantsRouter = router({
     .mutation(({ ctx, input }): Promise<VersionRef> => remix(ctx, input)),
 
   publish: writer()
-    .meta(about('Have a version of an assistant answer from now on.'))
+    .meta(about('Have a version of an assistant answer from now on, or wait for approval if it is for all.'))
     .input(versionInput)
     .mutation(({ ctx, input }): Promise<VersionRef> => publish(ctx, ctx.caller.person.id, input)),
 
@@ -141,10 +149,36 @@ export const assistantsRouter = router({
     .input(versionInput.extend({ publish: shouldPublish }))
     .mutation(({ ctx, input }): Promise<VersionRef> => restoreVersion(ctx, input)),
 
+  setAvatar: writer()
+    .meta({
+      ...about('Save a version of an assistant that differs from the newest one by its picture.'),
+      ...withBodySize('picture'),
+    })
+    .input(
+      named.extend({
+        avatar: imageBytes.min(1).nullable().describe('The picture in base64, or null to remove it.'),
+        publish: shouldPublish,
+      }),
+    )
+    .mutation(({ ctx, input }): Promise<VersionRef> => setAvatar(ctx, input)),
+
+  favorite: writer()
+    .meta(about('Mark an assistant as a favorite of the caller, or no longer.'))
+    .input(named.extend({ isFavorite: z.boolean().default(true) }))
+    .mutation(async ({ ctx, input: { handle, isFavorite } }): Promise<{ handle: string; isFavorite: boolean }> => {
+      const [seen] = await ctx.services.sql(setFavorite, [...toViewer(ctx), handle, isFavorite])
+      if (!seen) throw createUnknownAssistant()
+      return { handle, isFavorite }
+    }),
+
   share: writer()
-    .meta(about('Decide who may use and who may change an assistant of the caller.'))
+    .meta(
+      about(
+        'Decide who may use and who may change an assistant of the caller. It may wait for approval to be for all.',
+      ),
+    )
     .input(sharing.extend({ handle }).superRefine(refineSharing))
-    .mutation(({ ctx, input }): Promise<{ handle: string } & Sharing> => share(ctx, input)),
+    .mutation(({ ctx, input }): Promise<SharedAssistant> => share(ctx, input)),
 
   delete: writer()
     .meta(about('Delete an assistant of the caller with all its versions.'))
@@ -160,6 +194,26 @@ export const assistantsRouter = router({
     .meta(about('List all assistants by their handles, without their texts.'))
     .input(page)
     .query(({ ctx, input }): Promise<AssistantPage> => readSummaries(ctx, input)),
+
+  waiting: adminWith('read')
+    .meta(about('List the assistants of which a version waits for approval, the longest waiting first.'))
+    .input(page)
+    .query(({ ctx, input }): Promise<WaitingPage> => readWaiting(ctx, input)),
+
+  review: adminWith('read')
+    .meta(about('Read the version of an assistant that waits for approval, and the one that answers until then.'))
+    .input(named)
+    .query(({ ctx, input }): Promise<AssistantReview> => readReview(ctx, input.handle)),
+
+  approve: adminWith('write')
+    .meta(about('Approve the version of an assistant that waits: it answers all people from now on.'))
+    .input(versionInput)
+    .mutation(({ ctx, input }): Promise<VersionRef> => approve(ctx, input)),
+
+  refuse: adminWith('write')
+    .meta(about('Refuse the version of an assistant that waits, with a reason for its editors.'))
+    .input(versionInput.extend({ reason: refusalReason }))
+    .mutation(({ ctx, input }): Promise<VersionRef> => refuse(ctx, input)),
 
   /** Brings assistants into line with a file; others stay as they are. */
   applyFile: host

@@ -13,6 +13,9 @@ const MAX_STARTER = 500
 const MAX_FALLBACKS = 5
 const MAX_TOOLS = 256
 const MAX_EDITORS = 100
+const MAX_TAGS = 12
+const MAX_TAG = 40
+const MAX_REASON = 1000
 
 export const handle = z
   .string()
@@ -75,6 +78,16 @@ export const assistantContent = z.strictObject({
     .nullable()
     .default(null)
     .describe('The id of the knowledge that its users ask through it: one of its owner or of an editor.'),
+  tags: z
+    .array(line(MAX_TAG))
+    .max(MAX_TAGS)
+    .overwrite((tags) => [...new Set(tags)])
+    .default([])
+    .describe('Words by which people find it.'),
+  allowModelSelect: z
+    .boolean()
+    .default(false)
+    .describe('True lets people have another model of theirs answer with these instructions.'),
 })
 export type AssistantContent = z.output<typeof assistantContent>
 
@@ -89,9 +102,23 @@ export const openTexts = (vault: Vault, sealed: string): AssistantTexts =>
 
 /** Reads the content of a version as it was saved. */
 export function toContent(vault: Vault, row: VersionRow): AssistantContent {
-  const { name, description, model, fallback, parameters, tools, knowledge, texts } = row
-  return { name, description, ...openTexts(vault, texts), model, fallback, parameters, tools, knowledge }
+  const { name, description, model, fallback, parameters, tools, knowledge, texts, tags, allowModelSelect } = row
+  return {
+    name,
+    description,
+    ...openTexts(vault, texts),
+    model,
+    fallback,
+    parameters,
+    tools,
+    knowledge,
+    tags,
+    allowModelSelect,
+  }
 }
+
+/** The reason of a refusal, which the editors read. */
+export const refusalReason = z.string().trim().min(1, 'must not be empty').max(MAX_REASON)
 
 const groups = z
   .array(groupName)

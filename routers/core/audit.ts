@@ -23,6 +23,7 @@ const selfServiceCalls: Partial<Record<string, (input: Input) => boolean>> = {
   'assistants.remix': () => true,
   'assistants.restore': () => true,
   'assistants.save': () => true,
+  'assistants.setAvatar': () => true,
   'assistants.share': () => true,
   'audit.export': () => true,
   'audit.list': () => true,

@@ -69,6 +69,8 @@ export interface Settings {
   conversations: ConversationQuotas
   attachments: AttachmentQuotas
   knowledge: KnowledgeQuotas
+  /** True if an assistant for all answers only by versions that an administrator has approved. */
+  reviewsAssistants: boolean
   peopleSearchesPerMinute: number
   /** Seconds in which a connect request of an app can be answered. */
   connectRequestSeconds: number

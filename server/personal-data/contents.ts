@@ -4,7 +4,7 @@ import { UsageBill } from '../../entities/ai/usage-closing.ts'
 import { UsageRecord } from '../../entities/ai/usage-record.ts'
 import { UsageRollup } from '../../entities/ai/usage-rollup.ts'
 import { ExtAppLink } from '../../entities/apps/ext-app-link.ts'
-import { Assistant, AssistantEditor } from '../../entities/assistants/assistant.ts'
+import { Assistant, AssistantEditor, AssistantFavorite } from '../../entities/assistants/assistant.ts'
 import { AssistantVersion } from '../../entities/assistants/assistant-version.ts'
 import { Knowledge, KnowledgeFile } from '../../entities/assistants/knowledge.ts'
 import { McpConnection } from '../../entities/catalogue/mcp-connection.ts'
@@ -110,6 +110,9 @@ const versionColumns: PersonalTable['columns'] = {
   parameters: (row) => `${row}.parameters`,
   tools: (row) => `${row}.tools`,
   knowledge: (row) => `(select k.name from ${Knowledge.tableName} k where k.id = ${row}.knowledge_id)`,
+  tags: (row) => `${row}.tags`,
+  allowModelSelect: (row) => `${row}.allow_model_select`,
+  approvedAt: (row) => isoTime(`${row}.approved_at`),
   texts: (row) => `${row}.texts`,
 }
 
@@ -118,8 +121,8 @@ const openVersion: PersonalTable['open'] = ({ texts, ...attributes }, vault) => 
   ...openTexts(vault, String(texts)),
 })
 
-/** Exports the assistants of others that the person may change, by their handles. */
-const editorColumns: PersonalTable['columns'] = {
+/** Exports the assistants of others that the person may change or keeps at hand, by their handles. */
+const handleColumns: PersonalTable['columns'] = {
   handle: (row) => `(select a.handle from ${Assistant.tableName} a where a.id = ${row}.assistant_id)`,
 }
 
@@ -159,7 +162,8 @@ export const personalTables: readonly PersonalTable[] = [
   { entity: AssistantVersion, path: ['assistant', 'owner'], columns: versionColumns, open: openVersion },
   { entity: Knowledge, path: ['owner'] },
   { entity: KnowledgeFile, path: ['knowledge', 'owner'] },
-  { entity: AssistantEditor, path: ['user'], columns: editorColumns },
+  { entity: AssistantEditor, path: ['user'], columns: handleColumns },
+  { entity: AssistantFavorite, path: ['user'], columns: handleColumns },
   { entity: ExtAppLink, path: ['user'] },
   { entity: OAuthGrant, path: ['user'], columns: grantColumns },
   { entity: McpConnection, path: ['user'] },

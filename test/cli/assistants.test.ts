@@ -89,6 +89,28 @@ test('a command publishes a version of an assistant, and an earlier one again', 
   })
 })
 
+test('commands list what waits for approval, and approve or refuse it', async () => {
+  await using machine = await openMachine()
+  await machine.apply(entry('    audience: groups\n    groups: [staff]'))
+  await machine.apply(entry('    audience: groups\n    groups: [staff]\n    publish: false', 'A draft.'))
+  const propose = (version: number) => machine.rows(`update assistants set proposed = ${version}, proposed_at = now()`)
+
+  expect(await machine.json('assistants', 'waiting')).toEqual([])
+  await propose(2)
+  expect(await machine.json('assistants', 'waiting')).toMatchObject([{ handle: 'thesis-helper', version: 2 }])
+  const refuse = ['assistants', 'refuse', 'thesis-helper', '--version', '2', '--reason', 'It is a draft.']
+  expect((await machine.run(refuse)).stdout).toBe('Version 2 of thesis-helper was refused.\n')
+  expect(await machine.run(refuse)).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining('No version waits for approval.'),
+  })
+  await propose(2)
+  const approve = (version: string) => machine.run(['assistants', 'approve', 'thesis-helper', '--version', version])
+  expect((await approve('1')).stderr).toContain('Version 2 waits for approval now.')
+  expect((await approve('2')).stdout).toBe('Version 2 of thesis-helper answers all people from now on.\n')
+  expect(await machine.json('assistants', 'list')).toMatchObject([{ audience: 'all', groups: [], published: 2 }])
+})
+
 test('a file with a fault is refused as a whole, with its place or its assistant', async () => {
   await using machine = await openMachine()
   const second = entry('').replace('thesis-helper', 'other-helper').replace('model: demo', 'model: none')

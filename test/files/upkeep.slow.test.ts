@@ -103,7 +103,7 @@ test('svc files stats counts files and bytes by kind, state and owner', async ()
       { user: many.id, ...count(2) },
       { user: few.id, ...count(1) },
     ],
-    pictures: { people: 0, rooms: 0, files: 0, bytes: 0 },
+    pictures: { people: 0, rooms: 0, assistantVersions: 0, files: 0, bytes: 0 },
   })
 })
 

@@ -166,7 +166,7 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
   {
     open: 'a user',
     by: 'write',
-    to: 'assistants.create assistants.save assistants.publish assistants.restore assistants.share assistants.delete assistants.leave assistants.remix',
+    to: 'assistants.create assistants.save assistants.publish assistants.restore assistants.share assistants.delete assistants.leave assistants.remix assistants.setAvatar assistants.favorite',
   },
   { open: 'a user', by: 'read', to: 'knowledge.list knowledge.files knowledge.search' },
   {
@@ -175,6 +175,8 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
     to: 'knowledge.create knowledge.delete knowledge.deleteFile knowledge.upload knowledge.cancel',
   },
   { open: 'an administrator in a browser', to: 'assistants.overview' },
+  { open: 'an administrator', by: 'read', to: 'assistants.waiting assistants.review' },
+  { open: 'an administrator', by: 'write', to: 'assistants.approve assistants.refuse' },
   { open: 'the host', to: 'knowledge.read knowledge.giveUp knowledge.planLost' },
   { open: 'the host', to: 'assistants.applyFile assistants.publishAny' },
   { open: 'a user', by: 'read', to: 'systemModels.list systemModels.get systemModels.related' },

@@ -44,16 +44,17 @@ async function swapPicture<T>(ctx: Context, { before, image, write }: PictureCha
   const key = image && (await storePicture(ctx.services, image))
   const result = await write(key).catch(async (error: unknown) => {
     // After a lost connection the row may have been written; the cleanup decides.
-    if (key && error instanceof Problem) await deleteIfOrphaned(ctx, key)
+    if (key && error instanceof Problem) await deleteOrphanedPictures(ctx, [key])
     throw error
   })
   if (before) await deletePictures(ctx.services, [before])
   return result
 }
 
-/** Deletes a picture unless a row names it, because an error may follow a successful write. */
-async function deleteIfOrphaned({ services }: Context, key: string): Promise<void> {
-  const orphaned = await services.sql(findOrphanedPictures, [[key]])
+/** Deletes pictures unless a row names them: an error may follow a successful write, and versions of an assistant share one. */
+export async function deleteOrphanedPictures({ services }: Context, keys: readonly string[]): Promise<void> {
+  if (keys.length === 0) return
+  const orphaned = await services.sql(findOrphanedPictures, [keys])
   await deletePictures(
     services,
     orphaned.map(({ name }) => name),

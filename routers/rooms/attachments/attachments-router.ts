@@ -115,14 +115,17 @@ const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 const identifier = z
   .string()
   .max(100)
-  .regex(new RegExp(`^(?:group|private|profile_avatars|room_avatars)-${UUID}(?:\\.[A-Za-z0-9]{1,10})?$`), {
-    error: 'must be the identifier of an attachment or a picture',
-  })
+  .regex(
+    new RegExp(`^(?:group|private|profile_avatars|room_avatars|assistant_avatars)-${UUID}(?:\\.[A-Za-z0-9]{1,10})?$`),
+    {
+      error: 'must be the identifier of an attachment or a picture',
+    },
+  )
 
 /** Opens the file of an identifier if the caller may see its attachment, person or room. */
 function openStoredFile(ctx: Context, identifier: string): Promise<FileContent> {
   const [, category = '', uuid = ''] = identifier.match(/^(\w+)-(.{36})/) ?? []
-  if (category === 'profile_avatars' || category === 'room_avatars') return openPicture(ctx, category, uuid)
+  if (category in visiblePictures) return openPicture(ctx, category as keyof typeof visiblePictures, uuid)
   return openAttachment(ctx, fileByUuid, { filters: { uuid } })
 }
 
@@ -173,7 +176,9 @@ export const attachmentsRouter = router({
   stored: userWith('read')
     .meta({
       ...exposeAs(attachments, { proxy: 'storage' }),
-      ...about('Download the bytes of an attachment, or of the picture of a person or a room, by its identifier.'),
+      ...about(
+        'Download the bytes of an attachment, or of the picture of a person, a room or an assistant, by its identifier.',
+      ),
       file: 'out',
     })
     .input(z.strictObject({ identifier }))

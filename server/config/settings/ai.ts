@@ -14,6 +14,11 @@ export const aiShape = {
       'Lets the front end ask a model for the title of a chat after its first answer: the model of the task `title_generation`, or else that of the chat. People can switch it off for themselves.',
     )
     .meta({ priority: 'may' }),
+  ASSISTANTS_REVIEW: flag(false)
+    .describe(
+      'Has an administrator approve each version of an assistant before all may use it: on the page of assistants, or by `svc assistants approve`. Until then the version before it answers. Assistants for groups need no approval.',
+    )
+    .meta({ priority: 'may' }),
   AI_MAX_BODY: count(2 * 1024 * 1024, 1024)
     .describe('Limits the body of an AI request without files, in bytes.')
     .meta({ priority: 'tuning' }),

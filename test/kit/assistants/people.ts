@@ -20,7 +20,7 @@ export interface CallResult {
   issues: { path: (string | number)[]; message: string }[] | undefined
 }
 
-const queries = ['list', 'get', 'versions', 'version', 'overview']
+const queries = ['list', 'get', 'versions', 'version', 'overview', 'waiting', 'review']
 
 /** Calls a procedure of assistants over HTTP; without a token as a guest. */
 export async function callAssistants(
@@ -36,6 +36,12 @@ export async function callAssistants(
   const body = (await response.json()) as { result?: { data: unknown }; error?: { data: CallResult } }
   const { problem, issues } = body.error?.data ?? {}
   return { status: response.status, data: body.result?.data, problem, issues }
+}
+
+/** An administrator, with calls in their name. */
+export async function addAdministrator(svc: TestApp) {
+  const { token } = await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write'] })
+  return { token, call: (name: string, input: object = {}) => callAssistants(svc, name, input, token) }
 }
 
 /** A person who uses assistants, with calls in their name. */

@@ -1,0 +1,28 @@
+import { User } from '../identity/user.ts'
+import type { SqlPredicate } from '../sql/scope.ts'
+import { Assistant, AssistantEditor } from './assistant.ts'
+
+/** SQL: a person, by the placeholder of their id, may change the assistant: its owner and its editors. */
+export const isEditor = (row: string, person: string) =>
+  `(${row}.owner_id = ${person} or exists (select from ${AssistantEditor.tableName} x where x.assistant_id = ${row}.id and x.user_id = ${person}))`
+
+/** Assistants that the caller may change. */
+const editableAssistants: SqlPredicate = (row, sql) => isEditor(row, sql.param('viewer'))
+
+/**
+ * Assistants that the caller may change, and published ones that they may use. The groups are those of the person, also for
+ * administrators.
+ */
+const visibleAssistants: SqlPredicate = (row, sql) => {
+  const user = sql.alias()
+  const isInAudience = `exists (select from ${User.tableName} ${user} where ${user}.id = ${sql.param('viewer')}
+    and (${row}.audience = 'all' or (${row}.audience = 'groups' and ${row}.groups && ${user}.groups)))`
+  return `(${editableAssistants(row, sql)} or (${row}.published is not null and ${isInAudience}))`
+}
+
+/** Published versions of assistants that the caller may use, and all versions of those that they may change. */
+export const visibleVersions: SqlPredicate = (row, sql) => {
+  const assistant = sql.alias()
+  return `exists (select from ${Assistant.tableName} ${assistant} where ${assistant}.id = ${row}.assistant_id
+    and (${editableAssistants(assistant, sql)} or (${row}.number = ${assistant}.published and ${visibleAssistants(assistant, sql)})))`
+}

@@ -1,0 +1,141 @@
+import { expect, test } from 'vitest'
+import { answers } from '../kit/ai/provider.ts'
+import { startWithProvider } from '../kit/ai/provider-service.ts'
+import { addAdministrator, addPerson, buildContent, callAssistants } from '../kit/assistants/people.ts'
+import { shareResource } from '../kit/share-resource.ts'
+
+const app = shareResource(() => startWithProvider(answers('Good day.'), {}, { ASSISTANTS_REVIEW: 'true' }))
+
+const createPeople = async () => {
+  const { svc } = app
+  const [owner, colleague, stranger] = [await addPerson(svc), await addPerson(svc, ['staff']), await addPerson(svc)]
+  return { svc, owner, colleague, stranger, admin: await addAdministrator(svc), handle: `helper-${owner.id}` }
+}
+
+/** Asks a model or an assistant; returns the status, and the instructions that the provider got. */
+async function ask(token: string, model: string) {
+  const messages = [{ role: 'user', content: 'Hello' }]
+  const before = app.upstream.requests.length
+  const { status } = await app.svc.send('POST', '/v1/chat/completions', { token, body: { model, messages } })
+  const request = app.upstream.requests.slice(before).at(-1)
+  return { status, system: request?.body.messages[0]?.content }
+}
+
+test('an assistant for all waits until an administrator approves what they have read', async () => {
+  const { owner, stranger, admin, handle } = await createPeople()
+  await owner.create(handle)
+
+  expect((await owner.shareWithAll(handle)).data).toMatchObject({ audience: 'private', isWaiting: true })
+  expect((await owner.call('get', { handle })).data).toMatchObject({ audience: 'private', waiting: 1, refusal: null })
+  expect((await stranger.call('get', { handle })).status).toBe(404)
+  expect((await ask(stranger.token, `assistant/${handle}`)).status).toBe(404)
+  const { data } = await admin.call('waiting', { limit: 200 })
+  expect(data.assistants).toContainEqual({
+    handle,
+    name: 'Thesis helper',
+    owner: owner.username,
+    audience: 'private',
+    version: 1,
+    published: 1,
+    waitingSince: expect.stringMatching(/Z$/),
+  })
+  expect((await admin.call('review', { handle })).data).toMatchObject({
+    version: 1,
+    content: { systemPrompt: 'Answer as a librarian.' },
+  })
+
+  expect((await admin.call('approve', { handle, version: 1 })).data).toMatchObject({ version: 1, isPublished: true })
+  expect((await stranger.call('get', { handle })).data).toMatchObject({ audience: 'all', waiting: null })
+  expect((await ask(stranger.token, `assistant/${handle}`)).status).toBe(200)
+  expect((await admin.call('review', { handle })).status).toBe(404)
+})
+
+test('a later change stays with the editors until it is approved, and answers nobody else', async () => {
+  const { owner, stranger, admin, handle } = await createPeople()
+  await owner.create(handle)
+  await owner.shareWithAll(handle)
+  await admin.call('approve', { handle, version: 1 })
+  const content = buildContent({ name: 'Changed', systemPrompt: 'Answer as an archivist.' })
+
+  expect((await owner.call('save', { handle, content, publish: true })).data).toEqual({
+    handle,
+    version: 2,
+    isPublished: false,
+    isWaiting: true,
+  })
+  expect(await ask(stranger.token, `assistant/${handle}`)).toEqual({ status: 200, system: 'Answer as a librarian.' })
+  expect((await ask(stranger.token, `assistant/${handle}@2`)).status).toBe(404)
+  expect(await ask(owner.token, `assistant/${handle}@2`)).toMatchObject({ system: 'Answer as an archivist.' })
+  expect((await stranger.call('get', { handle })).data).toMatchObject({ name: 'Thesis helper', version: 1 })
+  expect((await admin.call('review', { handle })).data).toMatchObject({
+    content: { systemPrompt: 'Answer as an archivist.' },
+    publishedContent: { systemPrompt: 'Answer as a librarian.' },
+  })
+
+  // What waits changed after the administrator had read it.
+  await owner.call('save', { handle, content: { ...content, systemPrompt: 'Obey.' }, publish: true })
+  expect(await admin.call('approve', { handle, version: 2 })).toMatchObject({ status: 409, problem: 'conflict' })
+  await owner.call('publish', { handle, version: 2 })
+  expect((await admin.call('approve', { handle, version: 2 })).status).toBe(200)
+  expect(await ask(stranger.token, `assistant/${handle}`)).toMatchObject({ system: 'Answer as an archivist.' })
+  expect((await ask(stranger.token, `assistant/${handle}@3`)).status).toBe(404)
+  expect((await owner.call('publish', { handle, version: 1 })).data).toEqual({ handle, version: 1, isPublished: true })
+})
+
+test('a refusal tells its reason to the editors alone, and changes nothing else', async () => {
+  const { svc, owner, colleague, admin, handle } = await createPeople()
+  await owner.create(handle)
+  await owner.call('share', { handle, audience: 'groups', groups: ['staff'] })
+  await owner.shareWithAll(handle)
+
+  expect((await admin.call('refuse', { handle, version: 1, reason: ' ' })).status).toBe(400)
+  expect((await admin.call('refuse', { handle, version: 1, reason: 'It names a person.' })).status).toBe(200)
+  const refusal = { version: 1, reason: 'It names a person.' }
+  expect((await owner.call('get', { handle })).data).toMatchObject({ waiting: null, refusal, audience: 'groups' })
+  const { data } = await colleague.call('get', { handle })
+  expect(data).toMatchObject({ audience: 'groups', waiting: null })
+  expect(data.refusal).toBeUndefined()
+  const rows = await svc.rows<{ act: string; change: string }>(
+    'select act, change from audit_entries where subject = $1 order by seq',
+    [`assistants:${handle}`],
+  )
+  expect(rows.map(({ act }) => act).slice(-2)).toEqual(['assistants.share', 'assistants.refuse'])
+  expect(JSON.stringify(rows)).not.toContain('names a person')
+
+  await owner.shareWithAll(handle)
+  expect((await owner.call('get', { handle })).data).toMatchObject({ waiting: 1, refusal: null })
+  await owner.call('share', { handle, audience: 'groups', groups: ['staff'] })
+  expect((await owner.call('get', { handle })).data).toMatchObject({ waiting: null })
+})
+
+test('what a group uses needs no approval, and is not usable by number for all later', async () => {
+  const { owner, colleague, stranger, admin, handle } = await createPeople()
+  await owner.create(handle, { systemPrompt: 'First.' })
+  await owner.call('share', { handle, audience: 'groups', groups: ['staff'] })
+  await owner.call('save', { handle, content: buildContent({ systemPrompt: 'Second.' }), publish: true })
+  expect(await ask(colleague.token, `assistant/${handle}`)).toMatchObject({ system: 'Second.' })
+  await owner.shareWithAll(handle)
+  await admin.call('approve', { handle, version: 2 })
+
+  expect(await ask(stranger.token, `assistant/${handle}@2`)).toMatchObject({ system: 'Second.' })
+  expect((await ask(stranger.token, `assistant/${handle}@1`)).status).toBe(404)
+  expect((await ask(owner.token, `assistant/${handle}@1`)).system).toBe('First.')
+})
+
+test('only administrators see what waits, and approve or refuse it', async () => {
+  const { svc, owner, stranger, handle } = await createPeople()
+  await owner.create(handle)
+  await owner.shareWithAll(handle)
+  const inputs: [string, object][] = [
+    ['waiting', {}],
+    ['review', { handle }],
+    ['approve', { handle, version: 1 }],
+    ['refuse', { handle, version: 1, reason: 'No.' }],
+  ]
+
+  for (const [name, input] of inputs) {
+    for (const person of [owner, stranger]) expect((await person.call(name, input)).problem, name).toBe('admin_only')
+    expect((await callAssistants(svc, name, input)).problem, name).toBe('signed_out')
+  }
+  expect((await stranger.call('get', { handle })).status).toBe(404)
+})
