@@ -53,6 +53,7 @@ import { RoomMemberEvent } from './rooms/room-member-event.ts'
 import { RoomMessage } from './rooms/room-message.ts'
 import { RoomReaction } from './rooms/room-reaction.ts'
 import { RoomReadMark } from './rooms/room-read-mark.ts'
+import { SharedLink } from './rooms/shared-link.ts'
 import { Announcement, AnnouncementReceipt, AnnouncementTarget } from './system/announcement.ts'
 import { DeprecatedCall } from './system/deprecated-call.ts'
 
@@ -111,6 +112,7 @@ export const entities = [
   ConversationMessage,
   Attachment,
   AttachmentText,
+  SharedLink,
   RoomReadMark,
   RoomReaction,
   RoomDisclosure,

@@ -42,6 +42,7 @@ import { roomAiRouter } from './rooms/ai/room-ai.ts'
 import { attachmentsRouter } from './rooms/attachments/attachments-router.ts'
 import { filesRouter } from './rooms/attachments/files-router.ts'
 import { conversationsRouter } from './rooms/conversations/conversations-router.ts'
+import { sharedLinksRouter } from './rooms/conversations/shared-links-router.ts'
 import { roomMembersRouter } from './rooms/members/room-members-router.ts'
 import { changeLogRouter, realtimeRouter } from './rooms/realtime.ts'
 import { roomKeysRouter } from './rooms/room-keys.ts'
@@ -114,6 +115,7 @@ export const appRouter = router({
   rooms: mergeRouters(roomsRouter, roomAiRouter),
   sessions: sessionsRouter,
   settings: settingsRouter,
+  sharedLinks: sharedLinksRouter,
   systemModels: systemModelsRouter,
   systemPrompts: systemPromptsRouter,
   tokens: tokensRouter,

@@ -10,6 +10,7 @@ import { lockKeychain } from '../routers/identity/keychain.ts'
 import { endProgramsOfUser } from '../routers/oauth/grants.ts'
 import type { ReadAnnouncementText } from '../routers/ports/announcement-texts.ts'
 import { deleteAttachmentsOnErase } from '../routers/rooms/attachments/message-attachments.ts'
+import { deleteLinksOnErase } from '../routers/rooms/conversations/shared-links.ts'
 import { requestRekeyForPerson } from '../routers/rooms/key-epochs.ts'
 import { recordProfileChange } from '../routers/rooms/members/member-events.ts'
 import { endMembershipsOnErase } from '../routers/rooms/members/memberships.ts'
@@ -27,6 +28,7 @@ export function createServiceHooks(readAnnouncement: ReadAnnouncementText): Hook
   hooks.on('user-erasing', deleteKnowledgeOnErase)
   hooks.on('user-erasing', endMembershipsOnErase)
   hooks.on('user-erasing', deleteAttachmentsOnErase)
+  hooks.on('user-erasing', deleteLinksOnErase)
   hooks.on('user-erasing', deleteReactionsOnErase)
   hooks.on('user-erasing', ({ em, userId }) => runStatement(em, eraseFromAudit, [`user:${userId}`]))
   hooks.on('user-signed-out', endProgramsOfUser)

@@ -85,6 +85,7 @@ export function createPeriodicTasks({ env, database, host, metrics, jobQueue }: 
     },
     { name: 'lost answers', period: 10_000, run: () => host.rooms.endLostAnswers() },
     { name: 'discarded conversations', period: MINUTE_MS, run: () => host.conversations.deleteDiscarded() },
+    { name: 'ended links', period: 10 * MINUTE_MS, run: () => host.sharedLinks.deleteEnded() },
     { name: 'ended streams', period: HOUR_MS, run: () => longSql(deleteEndedStreams) },
     { name: 'connect requests', period: HOUR_MS, run: () => longSql(deleteExpiredConnectRequests) },
     { name: 'expired tokens', period: HOUR_MS, run: () => host.tokens.deleteExpired() },

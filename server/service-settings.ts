@@ -76,11 +76,14 @@ const readOAuthSettings = (env: Env): Settings['oauth'] => ({
   redirects: env.OAUTH_REDIRECTS,
 })
 
-const readQuotas = (env: Env): Pick<Settings, 'rooms' | 'conversations' | 'attachments' | 'knowledge'> => ({
+const readQuotas = (
+  env: Env,
+): Pick<Settings, 'rooms' | 'conversations' | 'attachments' | 'knowledge' | 'sharedLinks'> => ({
   rooms: readRoomQuotas(env),
   conversations: readConversationQuotas(env),
   attachments: readAttachmentQuotas(env),
   knowledge: { bytesPerPerson: env.KNOWLEDGE_QUOTA, filesPerPerson: env.KNOWLEDGE_QUOTA_FILES },
+  sharedLinks: readSharedLinkSettings(env),
 })
 
 const readRoomQuotas = (env: Env): Settings['rooms'] => ({
@@ -105,6 +108,16 @@ const readAttachmentQuotas = (env: Env): AttachmentQuotas => ({
   perPerson: env.ATTACHMENT_QUOTA_FILES,
   retentionMonths: env.RETENTION_FILES_MONTHS,
   uploadTimeout: env.UPLOAD_TIMEOUT,
+})
+
+const readSharedLinkSettings = (env: Env): Settings['sharedLinks'] => ({
+  readers: env.SHARED_LINKS,
+  groups: env.SHARED_LINKS_GROUPS,
+  openGroups: env.OPEN_LINKS_GROUPS,
+  maxDays: env.SHARED_LINKS_MAX_DAYS,
+  maxBytes: env.SHARED_LINK_MAX_SIZE,
+  bytesPerPerson: env.SHARED_LINKS_QUOTA,
+  perPerson: env.SHARED_LINKS_PER_PERSON,
 })
 
 const readAiInRooms = (env: Env): Pick<Settings, 'aiHandle' | 'allowProgramsInRooms'> => ({

@@ -24,8 +24,8 @@ import { createAdminInputsPlugin, writeAdminInputs } from './admin-inputs.ts'
 /** Base address of the app's files. */
 export const APP_BASE = '/assets/app/'
 
-/** The sources with which the pages begin: those of the front end, and those before and after it. */
-export const entries = { app: 'main.tsx', signIn: 'sign-in/main.tsx' } as const
+/** The sources with which the pages begin: those of the front end, those before and after it, and that behind a link. */
+export const entries = { app: 'main.tsx', signIn: 'sign-in/main.tsx', share: 'share-page/main.tsx' } as const
 export type EntryName = keyof typeof entries
 
 const root = join(import.meta.dirname, '../..')
@@ -169,7 +169,7 @@ export async function bundle(outDir: string, more: Plugin[] = []): Promise<void>
       target: 'es2022',
       reportCompressedSize: false,
       rolldownOptions: {
-        input: [toSource('app'), toSource('signIn')],
+        input: [toSource('app'), toSource('signIn'), toSource('share')],
         output: { codeSplitting: { groups: chunkGroups } },
       },
     },
@@ -239,11 +239,18 @@ function findEntries(id: string, context: { getModuleInfo: (id: string) => Modul
 
 const toSource = (name: EntryName) => join(root, 'facades/web/app', entries[name])
 
-/** The front end begins with a file of its own, and with what the pages before it have loaded and the browser has cached. */
+/** The sources of the pages outside the front end, which only these load. */
+const outsideFolders = [toSource('signIn'), toSource('share')].map((source) => dirname(source))
+
+/** The front end begins with a file of its own, and with what the pages outside of it have loaded and the browser has cached. */
 const chunkGroups: Rolldown.CodeSplittingGroup[] = [
   {
-    name: (id, context) =>
-      !id.startsWith(dirname(toSource('signIn'))) && findEntries(id, context).has(toSource('signIn')) ? 'shared' : null,
+    name(id, context) {
+      if (outsideFolders.some((folder) => id.startsWith(folder))) return null
+      const found = findEntries(id, context)
+      const isInBoth = found.has(toSource('share')) && found.has(toSource('app'))
+      return isInBoth || found.has(toSource('signIn')) ? 'shared' : null
+    },
     priority: 1,
   },
   { name: (id, context) => (findEntries(id, context).has(toSource('app')) ? 'first' : null) },

@@ -22,7 +22,7 @@ export class AppDevServer implements AppSource {
   }
 
   serve(app: FastifyInstance): void {
-    for (const name of ['app', 'signIn'] as const)
+    for (const name of ['app', 'signIn', 'share'] as const)
       app.get(toScript(name), async (_, reply) => reply.type('text/javascript').send(await buildEntryScript(name)))
     app.get(`${APP_BASE}*`, async (request, reply) => {
       this.#vite = this.#start()

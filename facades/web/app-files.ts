@@ -85,7 +85,8 @@ interface Chunk {
 
 async function readEntries(folder: string): Promise<Record<EntryName, AppEntry>> {
   const manifest = JSON.parse(await readFile(join(folder, MANIFEST), 'utf8')) as Record<string, Chunk>
-  return { app: readEntry(manifest, entries.app), signIn: readEntry(manifest, entries.signIn) }
+  const read = (name: EntryName) => readEntry(manifest, entries[name])
+  return { app: read('app'), signIn: read('signIn'), share: read('share') }
 }
 
 function readEntry(manifest: Record<string, Chunk>, source: string): AppEntry {

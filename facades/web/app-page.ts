@@ -13,7 +13,7 @@ const subjects = ['/chat', '/chat/:slug', '/rooms', '/rooms/:slug', '/settings',
 const addresses = [...subjects, ...settingsSections.map((section) => `/settings/${section}`)]
 
 /** Additions to the policy of all pages: Trusted Types restrict code from strings to the addresses of two workers. */
-const policy = {
+export const appPolicy = {
   'img-src': "'self' data: blob:",
   // Blobs are opened PDF files.
   'frame-src': "'self' blob:",
@@ -28,7 +28,7 @@ export function serveAppPage(
   describeLanguage: (ctx: Context) => PageLanguage,
 ): void {
   const { appSource, site } = app
-  const pagePolicy = writePolicy(policy, appSource.relaxations)
+  const pagePolicy = writePolicy(appPolicy, appSource.relaxations)
   for (const address of addresses)
     app.get(address, async (request, reply) => {
       const ctx = await resolveContext(request, reply)

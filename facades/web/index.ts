@@ -15,6 +15,7 @@ import { dataProtection, type PageLanguage } from './document.ts'
 import { Html, html } from './html.ts'
 import { serveLabels } from './label-files.ts'
 import { sendPage } from './layout.ts'
+import { serveSharePage } from './share-page.ts'
 
 /** Registers the pages before the sign-in, and the front end behind them. */
 export async function web(app: FastifyInstance, { resolveContext }: { resolveContext: ContextResolver }) {
@@ -23,6 +24,7 @@ export async function web(app: FastifyInstance, { resolveContext }: { resolveCon
   app.appSource.serve(app)
   const describeLanguage = serveLabels(app, resolveContext)
   serveAppPage(app, resolveContext, describeLanguage)
+  serveSharePage(app, resolveContext, describeLanguage)
   serveAccountRoutes(app, resolveContext)
   servePreview(app)
   serveDiagramPage(app)

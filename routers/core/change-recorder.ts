@@ -30,7 +30,7 @@ export interface ChangeRecorder {
 
 /** A file to be removed; it is in the store of attachments unless another one is named. */
 export interface DroppedFile {
-  store: 'attachments' | 'knowledge'
+  store: 'attachments' | 'knowledge' | 'sharedCopies'
   name: string
 }
 

@@ -131,6 +131,8 @@ export interface AiServices {
 export interface FileServices {
   attachments: FileStore
   knowledge: FileStore
+  /** Stores the sealed copies that links lead to. */
+  sharedCopies: FileStore
   /** Stores the archives of personal data. */
   exports: FileStore
   /** Stores pictures and drafts. */

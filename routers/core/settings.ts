@@ -71,6 +71,7 @@ export interface Settings {
   knowledge: KnowledgeQuotas
   /** True if an assistant for all answers only by versions that an administrator has approved. */
   reviewsAssistants: boolean
+  sharedLinks: SharedLinkSettings
   peopleSearchesPerMinute: number
   /** Seconds in which a connect request of an app can be answered. */
   connectRequestSeconds: number
@@ -179,6 +180,25 @@ export interface AttachmentQuotas {
 export interface KnowledgeQuotas {
   bytesPerPerson: number
   filesPerPerson: number
+}
+
+/** People who may read what links lead to, at most; each value includes those before it. */
+export const linkReaders = ['off', 'people', 'everybody'] as const
+
+/** Links to copies of conversations. */
+export interface SharedLinkSettings {
+  readers: (typeof linkReaders)[number]
+  /** The groups whose members may share; all people if it is empty. */
+  groups: readonly string[]
+  /** The groups whose members may share with everybody; all if it is empty. */
+  openGroups: readonly string[]
+  /** Days for which a link may be valid. */
+  maxDays: number
+  /** Bytes of one sealed copy. */
+  maxBytes: number
+  /** Bytes of all sealed copies of a person. */
+  bytesPerPerson: number
+  perPerson: number
 }
 
 /** Size limits of a person's keychain. */

@@ -4,6 +4,7 @@ import { ZipWriter } from '@zip.js/zip.js/lib/zip-core-custom.js'
 import { listKnowledgeFilesOf } from '../../entities/assistants/knowledge-maintenance.sql.ts'
 import { AI_USER_ID, User } from '../../entities/identity/user.ts'
 import { listFilesOfUploader } from '../../entities/rooms/attachment.sql.ts'
+import { listCopiesOf } from '../../entities/rooms/shared-link.sql.ts'
 import { createWireNames } from '../../facades/http/names.ts'
 import { declaredMembers } from '../../facades/json-api/members.ts'
 import { createContext } from '../../routers/core/context.ts'
@@ -27,11 +28,11 @@ const FILES_AT_ONCE = 100
 
 const README = `This is a copy of what the service keeps of you. Open the file open.html in a browser: it needs no network, and your
 passkey opens in it what is encrypted. The folder data has everything as JSON, the folder files your files,
-and the folder knowledge those that you search in.
+the folder knowledge those that you search in, and the folder shared the copies of conversations that you have shared.
 
 Dies ist eine Kopie dessen, was der Dienst von Ihnen hat. Öffnen Sie die Datei open.html in einem Browser: Sie braucht kein
 Netz, und Ihr Passkey öffnet darin, was verschlüsselt ist. Im Ordner data steht alles als JSON, im Ordner files liegen Ihre
-Dateien, im Ordner knowledge die, in denen Sie suchen.
+Dateien, im Ordner knowledge die, in denen Sie suchen, im Ordner shared die Kopien von Unterhaltungen, die Sie geteilt haben.
 `
 
 /** Streams all data of a person as a ZIP archive. Stops when the signal aborts. */
@@ -70,6 +71,8 @@ interface Manifest {
   files: Record<string, string>
   /** Paths of files of knowledge, by the id of the file. */
   knowledgeFiles: Record<string, string>
+  /** Paths of the sealed copies that links lead to, by the address of the link. */
+  sharedCopies: Record<string, string>
   /** Paths of files that could not be read completely. */
   damagedFiles: string[]
 }
@@ -98,6 +101,7 @@ class PersonArchive {
     if (avatar) await this.#addFile(manifest, 'picture.webp', this.#readPicture(avatar))
     await this.#addFiles(manifest, userId)
     await this.#addKnowledge(manifest, userId)
+    await this.#addSharedCopies(manifest, userId)
     // The manifest comes last, so that it proves that the archive is complete.
     await this.#add('manifest.json', toIterable(JSON.stringify(manifest, null, 2)))
   }
@@ -114,6 +118,7 @@ class PersonArchive {
       types: {},
       files: {},
       knowledgeFiles: {},
+      sharedCopies: {},
       damagedFiles: [],
     }
   }
@@ -203,6 +208,20 @@ class PersonArchive {
         const path = `knowledge/${id}${getExtension(knowledgePath)}`
         manifest.knowledgeFiles[id] = path
         await this.#addFile(manifest, path, files.knowledge.read(file))
+      }
+      if (rows.length < FILES_AT_ONCE) return
+      after = rows.at(-1)?.id ?? 0
+    }
+  }
+
+  async #addSharedCopies(manifest: Manifest, userId: number): Promise<void> {
+    const { sql, files } = this.#services
+    for (let after = 0; ; ) {
+      const rows = await sql(listCopiesOf, [userId, after, FILES_AT_ONCE])
+      for (const { address, ...file } of rows) {
+        const path = `shared/${address}.sealed`
+        manifest.sharedCopies[address] = path
+        await this.#addFile(manifest, path, files.sharedCopies.read(file))
       }
       if (rows.length < FILES_AT_ONCE) return
       after = rows.at(-1)?.id ?? 0

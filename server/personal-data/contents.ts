@@ -30,6 +30,7 @@ import { RoomMemberEvent } from '../../entities/rooms/room-member-event.ts'
 import { RoomMessage } from '../../entities/rooms/room-message.ts'
 import { RoomReaction } from '../../entities/rooms/room-reaction.ts'
 import { RoomReadMark } from '../../entities/rooms/room-read-mark.ts'
+import { SharedLink } from '../../entities/rooms/shared-link.ts'
 import type { ParameterBinder, SqlPredicate } from '../../entities/sql/scope.ts'
 import { isoTime } from '../../entities/sql/statement.ts'
 import { AnnouncementReceipt, AnnouncementTarget } from '../../entities/system/announcement.ts'
@@ -145,6 +146,7 @@ export const personalTables: readonly PersonalTable[] = [
   { entity: PersonExport, path: ['user'] },
   { entity: Conversation, path: ['user'] },
   { entity: ConversationMessage, path: ['conversation', 'user'] },
+  { entity: SharedLink, path: ['owner'] },
   { entity: Room, predicate: joinedRooms },
   { entity: RoomMember, path: ['user'] },
   { entity: RoomMemberEvent, path: ['member', 'user'] },

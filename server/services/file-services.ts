@@ -1,6 +1,6 @@
 import type { FileServices } from '../../routers/core/services.ts'
 import type { FileStore } from '../../routers/ports/files/file-store.ts'
-import { EXPORTS, KNOWLEDGE } from '../../routers/ports/files/storage.ts'
+import { EXPORTS, KNOWLEDGE, SHARED_COPIES } from '../../routers/ports/files/storage.ts'
 import type { TextExtractor } from '../../routers/ports/files/text-extractor.ts'
 import type { BackupParts } from '../backup/create.ts'
 import type { ArchiveParts } from '../personal-data/archive.ts'
@@ -22,6 +22,7 @@ export function createFileServices(options: FileServiceOptions): FileServices {
   return {
     attachments,
     knowledge: createFileStore(vault, blobs, KNOWLEDGE),
+    sharedCopies: createFileStore(vault, blobs, SHARED_COPIES),
     exports: createFileStore(vault, blobs, EXPORTS),
     storage: createSealedStorage(vault, blobs),
     textExtractor,

@@ -162,6 +162,16 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
     by: 'write',
     to: 'conversations.sendMessage conversations.updateMessage conversations.deleteMessage',
   },
+  { open: 'a user', by: 'read', to: 'sharedLinks.rules sharedLinks.list' },
+  {
+    open: 'a user',
+    by: 'write',
+    to: 'sharedLinks.create sharedLinks.upload sharedLinks.change sharedLinks.end',
+  },
+  { open: 'anyone', to: 'sharedLinks.visit sharedLinks.copy' },
+  { open: 'an administrator in a browser', to: 'sharedLinks.overview' },
+  { open: 'an administrator', by: 'write', to: 'sharedLinks.endAny' },
+  { open: 'the host', to: 'sharedLinks.deleteEnded' },
   { open: 'a user', by: 'read', to: 'assistants.list assistants.get assistants.versions assistants.version' },
   {
     open: 'a user',

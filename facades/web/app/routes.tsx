@@ -18,6 +18,13 @@ const importRoute = createRoute({
   component: lazy(async () => ({ default: (await import('./chat/import/import-page.tsx')).ImportPage })),
 })
 
+/** The page that copies a shared chat. No conversation has a slug as short as `shared`. */
+const sharedRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/chat/shared',
+  component: lazy(async () => ({ default: (await import('./chat/share/continue-page.tsx')).ContinuePage })),
+})
+
 const rooms = createRoute({
   getParentRoute: () => rootRoute,
   path: '/rooms',
@@ -90,7 +97,7 @@ const adminRecord = createRoute({
   component: () => <AdminPage {...adminRecord.useParams()} />,
 })
 
-const areaRoutes = [newChat, importRoute, chat, rooms, joinRoute, room, settings, settingsSection] as const
+const areaRoutes = [newChat, importRoute, sharedRoute, chat, rooms, joinRoute, room, settings, settingsSection] as const
 
 export const router = createRouter({
   routeTree: rootRoute.addChildren([...areaRoutes, admin, adminSection, adminRecord]),

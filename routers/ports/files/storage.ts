@@ -6,6 +6,9 @@ export const DRAFTS = 'drafts/'
 /** Folder of the archives of personal data, which stay until they expire and are in no backup. */
 export const EXPORTS = 'exports/'
 
+/** Folder of the copies of conversations that links lead to. */
+export const SHARED_COPIES = 'shared/'
+
 /** Folder of the files of knowledge. */
 export const KNOWLEDGE = 'knowledge/'
 

@@ -2,6 +2,7 @@ import { findOrphanedKnowledgeFiles } from '../../../entities/assistants/knowled
 import { lockPerson } from '../../../entities/identity/user.sql.ts'
 import { deleteUnlinked, findOrphans } from '../../../entities/rooms/attachment.sql.ts'
 import { listExpiredByRoom, listOldestExpired, lockRooms } from '../../../entities/rooms/attachment-maintenance.sql.ts'
+import { findOrphanedCopies } from '../../../entities/rooms/shared-link.sql.ts'
 import type { Statement } from '../../../entities/sql/statement.ts'
 import { findOrphanedPictures } from '../../../entities/views/picture.sql.ts'
 import { withChangeLog } from '../../core/changes.ts'
@@ -24,7 +25,7 @@ type CleanupServices = Pick<Services, 'sql' | 'files'>
 interface CleanupResult {
   /** Attachments without a message. */
   unlinked: number
-  /** Files without an attachment or knowledge, left by a process that was killed. */
+  /** Files without an attachment, knowledge or link, left by a process that was killed. */
   orphans: number
   /** Pictures without a person or room, and drafts of pictures that were being rewritten. */
   pictures: number
@@ -37,7 +38,8 @@ export async function deleteOrphanedFiles(services: CleanupServices): Promise<Cl
     unlinked: await deleteUnlinkedAttachments(services, before),
     orphans:
       (await deleteFilesWithoutRow(services, services.files.attachments, findOrphans, before)) +
-      (await deleteFilesWithoutRow(services, services.files.knowledge, findOrphanedKnowledgeFiles, before)),
+      (await deleteFilesWithoutRow(services, services.files.knowledge, findOrphanedKnowledgeFiles, before)) +
+      (await deleteFilesWithoutRow(services, services.files.sharedCopies, findOrphanedCopies, before)),
     pictures: (await deleteOrphanedPictures(services, before)) + (await deleteOldDrafts(services, before)),
   }
 }

@@ -11,6 +11,7 @@ import {
   listPendingTexts,
   replaceSealedKeys,
 } from '../../../entities/rooms/attachment-maintenance.sql.ts'
+import { listCopyKeysAfter, replaceCopyKeys } from '../../../entities/rooms/shared-link.sql.ts'
 import type { Statement } from '../../../entities/sql/statement.ts'
 import { countPictures } from '../../../entities/views/picture.sql.ts'
 import { runInTransaction } from '../../core/changes.ts'
@@ -172,6 +173,7 @@ const sealedColumns: readonly SealedColumn[] = [
   // A small batch, because the instructions of an assistant may be long.
   { purpose: ASSISTANT_TEXTS, list: listTextsAfter, replace: replaceTexts, batch: 100 },
   { purpose: FILE_KEY, list: listKnowledgeKeysAfter, replace: replaceKnowledgeKeys, batch: FILE_BATCH },
+  { purpose: FILE_KEY, list: listCopyKeysAfter, replace: replaceCopyKeys, batch: FILE_BATCH },
 ]
 
 async function rotateColumn(

@@ -3,6 +3,7 @@ import {
   listKnowledgeFilesByName,
 } from '../../../entities/assistants/knowledge-maintenance.sql.ts'
 import { type FileRow, findExistingFiles, listFilesByName } from '../../../entities/rooms/attachment-maintenance.sql.ts'
+import { findExistingLinks, listCopiesByName } from '../../../entities/rooms/shared-link.sql.ts'
 import type { Statement } from '../../../entities/sql/statement.ts'
 import { findExistingPictures, listPicturesByKey, type PictureRow } from '../../../entities/views/picture.sql.ts'
 import { Problem } from '../../core/problems.ts'
@@ -20,16 +21,18 @@ export interface Verification extends Record<Finding, number> {
   attachments: number
   /** Number of files of knowledge. */
   knowledge: number
+  /** Number of copies that links lead to. */
+  sharedCopies: number
   /** Number of pictures of people and rooms. */
   pictures: number
   files: number
-  /** Number of attachments, files of knowledge and pictures that were read completely. */
+  /** Number of attachments, files of knowledge, shared copies and pictures that were read completely. */
   read: number
   /** The findings, up to 1,000. */
   listed: StorageFinding[]
 }
 
-/** Compares attachments, files of knowledge and pictures with the stored files, and reads the given percentage of them completely. */
+/** Compares attachments, files of knowledge, shared copies and pictures with the stored files, and reads the given percentage of them completely. */
 export async function verifyFiles(
   services: Pick<Services, 'sql' | 'files' | 'vault'>,
   percent: number,
@@ -42,13 +45,15 @@ export async function verifyFiles(
   }
   const attachments = await compareStored(createFileSet(services, attachmentFiles), percent, report)
   const knowledge = await compareStored(createFileSet(services, knowledgeFiles), percent, report)
+  const sharedCopies = await compareStored(createFileSet(services, sharedCopyFiles), percent, report)
   const pictures = await compareStored(createPictureSet(services), percent, report)
   return {
     attachments: attachments.rows,
     knowledge: knowledge.rows,
+    sharedCopies: sharedCopies.rows,
     pictures: pictures.rows,
-    files: attachments.files + knowledge.files + pictures.files,
-    read: attachments.read + knowledge.read + pictures.read,
+    files: attachments.files + knowledge.files + sharedCopies.files + pictures.files,
+    read: attachments.read + knowledge.read + sharedCopies.read + pictures.read,
     ...counts,
     listed: findings,
   }
@@ -181,7 +186,7 @@ const NO_NAME = '00000000-0000-0000-0000-000000000000'
 
 /** A file store, and the statements over the rows that name its files. */
 interface FileKind {
-  store: 'attachments' | 'knowledge'
+  store: 'attachments' | 'knowledge' | 'sharedCopies'
   type: string
   list: Statement<FileRow>
   find: Statement<{ id: number }>
@@ -199,6 +204,13 @@ const knowledgeFiles: FileKind = {
   type: 'knowledge-files',
   list: listKnowledgeFilesByName,
   find: findExistingKnowledgeFiles,
+}
+
+const sharedCopyFiles: FileKind = {
+  store: 'sharedCopies',
+  type: 'shared-links',
+  list: listCopiesByName,
+  find: findExistingLinks,
 }
 
 /** Creates the set of rows of a kind and their files. */

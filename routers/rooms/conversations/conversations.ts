@@ -22,6 +22,7 @@ import {
   updateChatSettings,
   updateConversation,
 } from '../../../entities/rooms/conversation.sql.ts'
+import { listCopiesOfConversations } from '../../../entities/rooms/shared-link.sql.ts'
 import type { ChangeTransaction } from '../../core/change-recorder.ts'
 import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
@@ -200,12 +201,22 @@ export async function changeChatSettings(ctx: Context, { sealed }: z.output<type
 export async function removeConversation(ctx: Context, slug: string): Promise<{ slug: string }> {
   await withChangeLog(ctx, async (em, changes) => {
     const { id } = await lockOwnConversation(ctx, em, slug)
-    const files = await runStatement(em, listFilesOfConversations, [[id]])
-    changes.dropFiles(files.map(({ uuid }) => uuid))
-    await runStatement(em, deleteConversations, [[id]])
+    await deleteWithFiles({ em, changes }, [id])
     recordConversationChange(ctx, { em, changes }, 'deleted', slug)
   })
   return { slug }
+}
+
+/** Deletes conversations with the files of their messages, and with the copies that were shared. */
+async function deleteWithFiles({ em, changes }: ChangeTransaction, ids: readonly number[]): Promise<void> {
+  const files = await runStatement(em, listFilesOfConversations, [ids])
+  changes.dropFiles(files.map(({ uuid }) => uuid))
+  const copies = await runStatement(em, listCopiesOfConversations, [ids])
+  changes.dropFiles(
+    copies.map(({ uuid }) => uuid),
+    'sharedCopies',
+  )
+  await runStatement(em, deleteConversations, [ids])
 }
 
 const countBytes = (text: string | null) => Buffer.byteLength(text ?? '')
@@ -344,9 +355,7 @@ export async function deleteDiscardedConversations(ctx: Context): Promise<{ dele
     const count = await withChangeLog(ctx, async (em, changes) => {
       const found = await runStatement(em, lockDiscarded, [RESTORABLE_SECONDS, BATCH_SIZE])
       const ids = found.map(({ id }) => id)
-      const files = await runStatement(em, listFilesOfConversations, [ids])
-      changes.dropFiles(files.map(({ uuid }) => uuid))
-      await runStatement(em, deleteConversations, [ids])
+      await deleteWithFiles({ em, changes }, ids)
       return found.length
     })
     deleted += count

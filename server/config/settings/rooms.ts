@@ -1,7 +1,8 @@
 import { z } from 'zod'
+import { linkReaders } from '../../../routers/core/settings.ts'
 import { timerDuration } from '../../../routers/ports/duration.ts'
 import { mediaTypes } from './file-kinds.ts'
-import { count, flag, optionalMonths, secret } from './setting-types.ts'
+import { count, flag, list, optionalMonths, secret } from './setting-types.ts'
 
 const MB = 1024 * 1024
 const MINUTE_MS = 60_000
@@ -42,6 +43,33 @@ export const roomsShape = {
     .meta({ priority: 'tuning' }),
   CONVERSATION_QUOTA: count(256 * MB, 1)
     .describe('Limits all conversations of one person together, without their files, in bytes.')
+    .meta({ priority: 'tuning' }),
+  SHARED_LINKS: z
+    .enum(linkReaders)
+    .default('people')
+    .describe(
+      'Sets who may read copies of conversations that people share by links: nobody, people who are signed in, or everybody who has the link. Whoever shares chooses among these for each link.',
+    )
+    .meta({ priority: 'may' }),
+  SHARED_LINKS_GROUPS: list
+    .describe('Lists the groups whose members may share conversations by links. If absent, everybody may.')
+    .meta({ priority: 'may' }),
+  OPEN_LINKS_GROUPS: list
+    .describe(
+      'Lists the groups whose members may share with people who are not signed in, where `SHARED_LINKS` is `everybody`. If absent, all who may share may.',
+    )
+    .meta({ priority: 'may' }),
+  SHARED_LINKS_MAX_DAYS: count(90, 1, 3650)
+    .describe('Limits the days until a link ends. Its owner can renew it.')
+    .meta({ priority: 'may' }),
+  SHARED_LINK_MAX_SIZE: count(16 * MB, 1024, 256 * MB)
+    .describe('Limits the sealed copy that a link leads to, in bytes.')
+    .meta({ priority: 'tuning' }),
+  SHARED_LINKS_QUOTA: count(256 * MB, 1)
+    .describe('Limits the sealed copies of all links of one person together, in bytes.')
+    .meta({ priority: 'tuning' }),
+  SHARED_LINKS_PER_PERSON: count(200, 1, 100_000)
+    .describe('Limits the links of one person.')
     .meta({ priority: 'tuning' }),
   MAX_FILE_SIZE: count(10 * MB, 1, 1024 * MB)
     .describe('Limits one file of a message, in bytes.')

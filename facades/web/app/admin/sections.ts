@@ -3,6 +3,7 @@ const access = {
   limits: 'app.admin.limits',
   apps: 'app.admin.apps',
   programs: 'app.admin.programs',
+  links: 'app.admin.links',
   tokens: 'app.admin.findToken',
 } as const
 

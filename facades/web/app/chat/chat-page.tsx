@@ -20,7 +20,8 @@ import { MessageList } from './message-list.tsx'
 import { readAllEarlier, type useMessages } from './messages.ts'
 import { MissingChat } from './missing-chat.tsx'
 import { useReadingEnd } from './read-aloud.ts'
-import { useIsGone } from './temporary-chats.ts'
+import { ShareButton } from './share/share-button.tsx'
+import { isTemporary, useIsGone } from './temporary-chats.ts'
 import { TemporaryHint } from './temporary-notice.tsx'
 import { isHalted, type Turn } from './turn.ts'
 import { Welcome } from './welcome.tsx'
@@ -115,6 +116,7 @@ function Chat({ slug }: { slug: string }) {
       <Page>
         <ChatHead models={models} model={model} choose={choose}>
           <ConversationTitle slug={slug} />
+          {!isTemporary(slug) && <ShareButton slug={slug} />}
         </ChatHead>
         {query.isLoadingError ? (
           <PageError error={query.error} />

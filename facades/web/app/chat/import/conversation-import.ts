@@ -133,13 +133,21 @@ const [MAX_MESSAGES, MAX_PART] = [500, 600_000]
 /** The most characters of a name. */
 const MAX_NAME = 120
 
-/** Stores a new conversation in as many requests as it needs. */
-async function storeConversation(
+interface StoredConversation {
+  /** `known` if it was imported before; `left` if it is left out. */
+  outcome: 'stored' | 'known' | 'left'
+  /** Its name in addresses, unless it was left out. */
+  slug?: string
+  losses: ImportLoss[]
+}
+
+/** Stores a new conversation in as many requests as it needs. One that was stored before is left as it is. */
+export async function storeConversation(
   conversation: ImportedConversation,
   key: ConversationKey,
   quota: Quota,
-  isWanted: () => boolean,
-): Promise<{ outcome: 'stored' | 'known' | 'left'; losses: ImportLoss[] }> {
+  isWanted: () => boolean = () => true,
+): Promise<StoredConversation> {
   const { messages, unreadable, files } = conversation
   const datedName = t('app.chat.dated', { date: formatTimestamp(new Date(conversation.createdAt)) })
   const title = Array.from(conversation.title.trim()).slice(0, MAX_NAME).join('')
@@ -153,17 +161,19 @@ async function storeConversation(
   const sealedName = title === '' ? null : await key.seal(title)
   const head = { name: datedName, sealedName, createdAt, updatedAt, importId: await hashId(conversation.id) }
   let after = 0
+  let storedSlug = ''
   for await (const part of sealer.sealInParts(messages)) {
     if (!isWanted()) return { outcome: 'left', losses: [] }
     const isWhole = after + part.length === messages.length
-    const { isNew } = await api.conversations.import.mutate({ ...head, after, messages: part, isWhole })
-    if (!isNew) return { outcome: 'known', losses: [] }
+    const { isNew, slug } = await api.conversations.import.mutate({ ...head, after, messages: part, isWhole })
+    if (!isNew) return { outcome: 'known', slug, losses: [] }
+    storedSlug = slug
     after += part.length
   }
   const counts = { unreadable, shortened: sealer.shortened, files }
   const kinds = ['unreadable', 'shortened', 'files'] as const
   const losses = kinds.map((kind) => ({ kind, name, count: counts[kind] })).filter(({ count }) => count > 0)
-  return { outcome: 'stored', losses }
+  return { outcome: 'stored', slug: storedSlug, losses }
 }
 
 /** Hashes the id of the conversation, so that the service does not learn it. */

@@ -1,0 +1,194 @@
+import { useState } from 'react'
+import { useSession } from '../../shared/session.tsx'
+import { formatTimestamp } from '../../shared/text/formats.ts'
+import { t } from '../../shared/text/labels.ts'
+import { Button } from '../../shared/ui/button.tsx'
+import { Choice, ExplainedChoice } from '../../shared/ui/choice.tsx'
+import { ConfirmButton } from '../../shared/ui/confirm-button.tsx'
+import { CopyButton } from '../../shared/ui/copy-button.tsx'
+import { DialogText } from '../../shared/ui/dialog.tsx'
+import { ErrorMessage } from '../../shared/ui/error-message.tsx'
+import { FieldGroup, LabelledField } from '../../shared/ui/field.tsx'
+import { FormDialog, KEEP_OPEN } from '../../shared/ui/form-dialog.tsx'
+import { Input, Select } from '../../shared/ui/input.tsx'
+import { Toolbar } from '../../shared/ui/toolbar.tsx'
+import styles from './share-dialog.module.css'
+import {
+  endLink,
+  type LinkRules,
+  type OwnLink,
+  type Readers,
+  renewLink,
+  shareBranch,
+  updateLink,
+  useLinks,
+} from './shared-links.ts'
+
+/** Makes links to copies of the branch that is shown, and lists those that there are. */
+export function ShareDialog({ slug, close }: { slug: string; close: () => void }) {
+  const { conversationKey: key } = useSession()
+  const { data, error } = useLinks(key, slug)
+  const canShare = data?.rules.mayShare ?? false
+  const save = async (form: FormData) => {
+    if (data) await shareBranch({ key, slug, rules: data.rules }, readReaders(form), readOptions(form))
+    return KEEP_OPEN
+  }
+  return (
+    <FormDialog
+      title={t('app.share')}
+      action={t('app.share.make')}
+      width="wide"
+      {...(canShare && { save })}
+      close={close}
+    >
+      <DialogText>{t(data && !canShare ? 'app.share.off' : 'app.share.about')}</DialogText>
+      <ErrorMessage error={error} />
+      {data && data.links.length > 0 && (
+        <ul className={styles.links} aria-label={t('app.share.links')}>
+          {data.links.map((link) => (
+            <LinkRow key={link.id} slug={slug} link={link} rules={data.rules} />
+          ))}
+        </ul>
+      )}
+      {canShare && data && <ShareFields rules={data.rules} />}
+    </FormDialog>
+  )
+}
+
+/** The days that are offered until a link ends, as far as the service allows them. */
+const offeredDays = [1, 7, 30, 90, 365]
+const USUAL_DAYS = 30
+
+function listDays(maxDays: number): number[] {
+  const days = offeredDays.filter((each) => each <= maxDays)
+  return days.length > 0 ? days : [maxDays]
+}
+
+const GROUP_PREFIX = 'group:'
+
+function ShareFields({ rules: { maySharePublicly, groups, maxDays } }: { rules: LinkRules }) {
+  const days = listDays(maxDays)
+  return (
+    <>
+      <LabelledField label={t('app.share.readers')} hint={t('app.share.readersHint')}>
+        {(control) => (
+          <Select {...control} name="readers">
+            <option value="people">{t('app.share.people')}</option>
+            {groups.map((group) => (
+              <option key={group} value={GROUP_PREFIX + group}>
+                {t('app.share.group', { name: group })}
+              </option>
+            ))}
+            {maySharePublicly && <option value="everybody">{t('app.share.everybody')}</option>}
+          </Select>
+        )}
+      </LabelledField>
+      <LabelledField label={t('app.share.ends')}>
+        {(control) => (
+          <Select {...control} name="days" defaultValue={days.includes(USUAL_DAYS) ? USUAL_DAYS : days.at(-1)}>
+            {days.map((count) => (
+              <option key={count} value={count}>
+                {t('app.share.days', { count })}
+              </option>
+            ))}
+          </Select>
+        )}
+      </LabelledField>
+      <FieldGroup label={t('app.share.also')}>
+        <Choice name="files" label={t('app.share.files')} />
+        <Choice name="instructions" label={t('app.share.instructions')} />
+        <ExplainedChoice name="tools" label={t('app.share.tools')} hint={t('app.share.toolsHint')} />
+      </FieldGroup>
+    </>
+  )
+}
+
+function readReaders(form: FormData): Readers {
+  const [readers, days] = [String(form.get('readers')), Number(form.get('days'))]
+  if (readers.startsWith(GROUP_PREFIX))
+    return { audience: 'groups', groups: [readers.slice(GROUP_PREFIX.length)], days }
+  return { audience: readers === 'everybody' ? 'everybody' : 'people', days }
+}
+
+const readOptions = (form: FormData) => ({
+  files: form.has('files'),
+  instructions: form.has('instructions'),
+  tools: form.has('tools'),
+})
+
+function describeReaders({ audience, groups }: OwnLink): string {
+  if (audience === 'groups') return groups.map((name) => t('app.share.group', { name })).join(', ')
+  return t(audience === 'everybody' ? 'app.share.everybody' : 'app.share.people')
+}
+
+function describeContents({ options: { files, instructions, tools } }: OwnLink): string[] {
+  const contents = { files, instructions, tools }
+  return Object.entries(contents).flatMap(([name, isShared]) => (isShared ? t(`app.share.${name}`) : []))
+}
+
+/** A link with what can be done with it. */
+function LinkRow({ slug, link, rules }: { slug: string; link: OwnLink; rules: LinkRules }) {
+  const { conversationKey: key } = useSession()
+  const [state, setState] = useState<{ isWorking?: boolean; text?: string; error?: unknown }>({})
+  const run = async (action: () => Promise<void>, text: string) => {
+    setState({ isWorking: true })
+    await action().then(
+      () => setState({ text }),
+      (error: unknown) => setState({ error }),
+    )
+  }
+  const { address, endsAt, sharedAt } = link
+  const facts = [
+    describeReaders(link),
+    sharedAt && t('app.share.copyOf', { time: formatTimestamp(new Date(sharedAt)) }),
+    t('app.share.endsAt', { time: formatTimestamp(new Date(endsAt)) }),
+    ...describeContents(link),
+  ]
+  const days = Math.min(USUAL_DAYS, rules.maxDays)
+  return (
+    <li className={styles.link}>
+      {address === undefined ? (
+        <p className="error">{t('app.share.damaged')}</p>
+      ) : (
+        <div className={styles.address}>
+          <Input
+            readOnly
+            value={address}
+            aria-label={t('app.share.address')}
+            onFocus={({ currentTarget }) => currentTarget.select()}
+          />
+          <CopyButton text={address} label={t('app.share.copyAddress')} />
+        </div>
+      )}
+      <p className="hint">{facts.filter(Boolean).join(' · ')}</p>
+      <Toolbar>
+        {address !== undefined && (
+          <Button
+            disabled={state.isWorking}
+            title={t('app.share.updateHint')}
+            onClick={() => run(() => updateLink({ key, slug, rules }, link), t('app.share.updated'))}
+          >
+            {t('app.share.update')}
+          </Button>
+        )}
+        <Button disabled={state.isWorking} onClick={() => run(() => renewLink(link, days), t('app.share.renewed'))}>
+          {t('app.share.renew', { count: days })}
+        </Button>
+        <ConfirmButton
+          confirmation={{
+            title: t('app.share.endTitle'),
+            text: t('app.share.endText'),
+            action: t('app.share.end'),
+          }}
+          act={() => run(() => endLink(link), '')}
+        >
+          {t('app.share.end')}
+        </ConfirmButton>
+      </Toolbar>
+      <p role="status" className="hint">
+        {state.text}
+      </p>
+      <ErrorMessage error={state.error} />
+    </li>
+  )
+}
