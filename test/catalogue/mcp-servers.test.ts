@@ -121,7 +121,7 @@ describe('tool servers', () => {
     expect((await svc.admin.delete(`/mcp-servers/${server.up}`)).meta).toEqual({ _svc_sync_log: [] })
     expect((await svc.ada.get(`/ai-tools/${tool.fetch}`)).status).toBe(404)
     const left = await svc.ada.get(`/ai-tools/${tool.search}`)
-    expect([left.one.relationships?.['server']?.data, left.one.attributes['status']]).toEqual([null, 'unknown'])
+    expect([left.one.relationships?.['server']?.data, left.one.attributes['status']]).toEqual([null, 'online'])
     const none = await svc.ada.get(`/ai-tools/${tool.search}/server`)
     expect([none.status, none.one]).toEqual([200, null])
     for (const [who, status] of [
