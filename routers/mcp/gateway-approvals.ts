@@ -60,7 +60,7 @@ export class GatewayApprovals {
     this.#ctx = ctx
     this.#options = options
     this.#credential = requireCredential(ctx)
-    this.#page = new PageApprovals(ctx.services, this.#program)
+    this.#page = new PageApprovals(ctx, this.#program)
   }
 
   /** Returns the reason why the call must not run; the program has to ask where `question` is set. */

@@ -56,10 +56,10 @@ async function listOwnQuestions({ services }: Context, person: number): Promise<
 }
 
 async function answer(
-  { services }: Context,
+  ctx: Context,
   person: number,
   { id, allow }: { id: string; allow: 'once' | 'remember' | 'no' },
 ): Promise<void> {
-  const { credential, ...call } = await answerQuestion(services, person, id, allow === 'once')
-  if (allow === 'remember') await rememberForProgram(services, { person, credential }, call)
+  const { credential, ...call } = await answerQuestion(ctx, person, id, allow === 'once')
+  if (allow === 'remember') await rememberForProgram(ctx.services, { person, credential }, call)
 }

@@ -3,16 +3,18 @@ import { callTool, startGateway } from '../kit/mcp/gateway.ts'
 import { buildTool, startToolServer } from '../kit/mcp/tool-server.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { shareResource } from '../kit/share-resource.ts'
+import { openChat } from '../kit/web/chat.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
-import { openSettings } from '../kit/web/pages.ts'
+import { showSettings } from '../kit/web/pages.ts'
 
 const mail = shareResource(() => startToolServer([buildTool('send')]))
 const svc = shareResource(() => startGateway([{ label: 'Mail', url: mail.url, requireApproval: 'always' }]))
 
 describeWith('chromium')('the approvals in the settings', () => {
-  test('a call of a program appears, is allowed by keyboard, and runs once', async () => {
-    await using person = await openSettings(svc, 'ada', { section: 'approvals' })
+  test('a call of a program appears in the settings and in a chat, is allowed, and runs once', async () => {
+    await using person = await openChat(svc, 'ada')
     const { page, complaints } = person
+    await showSettings(page, 'approvals')
     const [{ id } = { id: 0 }] = await svc.rows<{ id: number }>("select id from users where username = 'ada'")
     const { token } = await svc.host.tokens.createFor({ user: { id }, name: 'editor', abilities: ['mcp'] })
     const send = (text: string) => callTool(svc, 'mail_send', { token, input: { text } })
@@ -52,6 +54,25 @@ describeWith('chromium')('the approvals in the settings', () => {
     expect(mail.seen.filter(({ method }) => method === 'tools/call').map(({ params }) => params?.arguments)).toEqual([
       ...['to Bob', 'to Cleo', 'to Dan'].map((text) => ({ text })),
     ])
+
+    await page.setViewportSize({ width: 1280, height: 800 })
+    await page.goto('/chat')
+    // The question about Eve waits since before the page was opened.
+    const notice = page.getByRole('status').filter({ hasText: 'May “editor” call “mail_send”?' })
+    await notice.getByRole('button', { name: 'Answer' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Calls of your programs' })
+    await dialog.getByText('"text": "to Eve"').waitFor()
+    await expectAccessible(page)
+    await dialog.getByRole('button', { name: "Don't allow" }).click()
+    await dialog.getByText('“mail_send” is not called.').waitFor()
+    await page.keyboard.press('Escape')
+    await notice.waitFor({ state: 'detached' })
+    await svc.host.tokens
+      .createFor({ user: { id }, name: 'agent', abilities: ['mcp'] })
+      .then(({ token }) => callTool(svc, 'mail_send', { token, input: { text: 'to Flo' } }))
+    await page.getByText('May “agent” call “mail_send”?').waitFor()
+    await showSettings(page, 'approvals')
+    await page.getByText('"text": "to Flo"').waitFor()
     expect(complaints).toEqual([])
   })
 })

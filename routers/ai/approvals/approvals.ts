@@ -154,7 +154,7 @@ export class Approvals {
     const credential = findCredential(ctx)
     const requester = { person: scope.person, credential }
     const isProgram = ctx.caller.type === 'user' && ctx.caller.token !== undefined && credential !== undefined
-    if (isProgram) this.#page = new PageApprovals(ctx.services, { person: scope.person, credential })
+    if (isProgram) this.#page = new PageApprovals(ctx, { person: scope.person, credential })
     this.#ctx = ctx
     this.#approvalMode = approvalMode
     this.#conversation = new ConversationApprovals(ctx.services, { ...scope, ...requester })

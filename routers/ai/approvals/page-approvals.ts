@@ -1,3 +1,4 @@
+import type { Context } from '../../core/context.ts'
 import type { Services } from '../../core/services.ts'
 import type { ApprovableCall, ApprovalRefusal } from './approvable-call.ts'
 import { askPerson, createFingerprint, hasAllowance, takeAllowance } from './page-questions.ts'
@@ -34,32 +35,34 @@ export const rememberForProgram = (
 
 /** Approvals of a program's calls, which its person gives on a page of ours. */
 export class PageApprovals {
-  readonly #services: Pick<Services, 'stores' | 'settings' | 'vault'>
+  readonly #ctx: Context
   readonly #program: Program
   readonly #remembered: ConversationApprovals
 
-  constructor(services: Pick<Services, 'stores' | 'settings' | 'vault'>, program: Program) {
-    this.#services = services
+  constructor(ctx: Context, program: Program) {
+    this.#ctx = ctx
     this.#program = program
-    this.#remembered = new ConversationApprovals(services, { ...program, conversation: PROGRAM_CONVERSATION })
+    this.#remembered = new ConversationApprovals(ctx.services, { ...program, conversation: PROGRAM_CONVERSATION })
   }
 
   /** True if the person has allowed the tool for hours, or this call once. */
   async has(call: ApprovableCall): Promise<boolean> {
-    return (await this.#isRemembered(call)) || hasAllowance(this.#services, this.#program.person, this.#toKey(call))
+    return (await this.#isRemembered(call)) || hasAllowance(this.#ctx.services, this.#program.person, this.#toKey(call))
   }
 
   /** The same, and uses up what allows this call once. */
   async take(call: ApprovableCall): Promise<boolean> {
-    return (await this.#isRemembered(call)) || takeAllowance(this.#services, this.#program.person, this.#toKey(call))
+    return (
+      (await this.#isRemembered(call)) || takeAllowance(this.#ctx.services, this.#program.person, this.#toKey(call))
+    )
   }
 
   /** Asks the person on the page, unless the question is there. Returns the sentence that sends them to it. */
   async ask(call: ApprovableCall): Promise<ApprovalRefusal> {
     const { tool, server, hash, input } = call
     const asked = { ...this.#toKey(call), tool, server, hash, input: describeInput(input) }
-    const address = new URL('/settings/approvals', this.#services.settings.baseUrl)
-    if (await askPerson(this.#services, this.#program.person, asked))
+    const address = new URL('/settings/approvals', this.#ctx.services.settings.baseUrl)
+    if (await askPerson(this.#ctx, this.#program.person, asked))
       return {
         reason: `The person must allow this call first. Ask them to allow it at ${address}, then call the tool again with the same arguments.`,
         isAsked: true,

@@ -1,4 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
+import { withChangeLog } from '../../core/changes.ts'
+import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import type { Services } from '../../core/services.ts'
 import { TOOL_QUESTIONS } from '../../ports/vault.ts'
@@ -54,7 +56,8 @@ export const listQuestions = async (store: Store, person: number): Promise<ToolQ
 type Asked = Pick<ToolQuestion, 'credential' | 'tool' | 'server' | 'hash' | 'input' | 'fingerprint'>
 
 /** Asks the person, unless the same question is there. Returns false if there is no room for another one. */
-export async function askPerson(store: Store, person: number, asked: Asked): Promise<boolean> {
+export async function askPerson(ctx: Context, person: number, asked: Asked): Promise<boolean> {
+  const store = ctx.services
   const now = Date.now()
   const question = {
     id: randomUUID(),
@@ -64,15 +67,20 @@ export async function askPerson(store: Store, person: number, asked: Asked): Pro
     until: now + store.settings.tools.questionLifetime,
   }
   let isAsked = true
-  await updateList(getQuestions(store, person), (questions) => {
+  const isNew = await updateList(getQuestions(store, person), (questions) => {
     isAsked = true
     if (questions.some((one) => isSame(one, asked))) return undefined
     const added = makeRoom(questions, asked)
     isAsked = added !== undefined
     return added && [...added, question]
   })
+  if (isNew) await reportChange(ctx, person, 'created', question.id)
   return isAsked
 }
+
+/** Reports a change of the questions to the open pages of the person, which then read them. */
+const reportChange = (ctx: Context, person: number, verb: 'created' | 'deleted', id: string): Promise<void> =>
+  withChangeLog(ctx, async (_em, changes) => changes.add([`user:${person}`], verb, 'tool-questions', id))
 
 /**
  * Drops the program's oldest open question if there is no room for another one. Returns undefined if it has none: what
@@ -111,9 +119,9 @@ export async function takeAllowance(
  * Answers a question, and lets the same call run once if `isOnce` is true. Returns the question; throws if it is not
  * open.
  */
-export async function answerQuestion(store: Store, person: number, id: string, isOnce: boolean): Promise<ToolQuestion> {
+export async function answerQuestion(ctx: Context, person: number, id: string, isOnce: boolean): Promise<ToolQuestion> {
   let answered: ToolQuestion | undefined
-  await updateList(getQuestions(store, person), (questions) => {
+  await updateList(getQuestions(ctx.services, person), (questions) => {
     answered = questions.find((one) => one.id === id && !one.isAllowed)
     if (!answered) return undefined
     return questions.flatMap((one) => {
@@ -122,6 +130,7 @@ export async function answerQuestion(store: Store, person: number, id: string, i
     })
   })
   if (!answered) throw new Problem('not_found', { detail: 'This question is answered already, or too old.' })
+  await reportChange(ctx, person, 'deleted', id)
   return answered
 }
 

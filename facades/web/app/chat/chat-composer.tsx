@@ -6,6 +6,7 @@ import { findModelLabel } from '../shared/models/models.ts'
 import { AnnouncementNotice } from '../shared/notices/announcement-notice.tsx'
 import { usePendingAnnouncements } from '../shared/notices/announcements.ts'
 import { LimitNotice } from '../shared/notices/limit-notice.tsx'
+import { ToolQuestionNotice } from '../shared/notices/tool-question-notice.tsx'
 import { useIsOnline } from '../shared/online.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
@@ -139,6 +140,7 @@ export const SendObstacles = ({ error, ...chosen }: { error: unknown } & Compone
     <ModelEndNotice {...chosen} />
     <OfflineNotice />
     <AnnouncementNotice />
+    <ToolQuestionNotice />
     <LimitNotice />
   </>
 )

@@ -32,6 +32,7 @@ function listChanged(change: ChangeEvent): string[] {
   }
   const { kind = '', subject = '' } = change
   const [slug = ''] = subject.split('/')
+  if (kind.startsWith('tool-questions.')) return []
   if (kind === 'conversation-messages.created') return [`${CREATED}/${subject}`]
   if (kind.startsWith('conversation-messages')) return ownChanges.take(subject) ? [] : [`${MESSAGES}/${slug}`]
   return [kind.startsWith('conversation') ? `${CONVERSATION}/${slug}` : 'list']

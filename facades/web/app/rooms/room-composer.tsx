@@ -7,6 +7,7 @@ import { type ChatModel, useChosenModel, useModels } from '../shared/models/mode
 import { AnnouncementNotice } from '../shared/notices/announcement-notice.tsx'
 import { usePendingAnnouncements } from '../shared/notices/announcements.ts'
 import { LimitNotice, refreshLimits } from '../shared/notices/limit-notice.tsx'
+import { ToolQuestionNotice } from '../shared/notices/tool-question-notice.tsx'
 import { useIsOnline } from '../shared/online.ts'
 import { t } from '../shared/text/labels.ts'
 import { Choice } from '../shared/ui/choice.tsx'
@@ -81,6 +82,7 @@ function Notices({ error, isQuestion }: { error: unknown; isQuestion: boolean })
   return (
     <>
       <AnnouncementNotice />
+      <ToolQuestionNotice />
       {isQuestion && <LimitNotice />}
       {error !== undefined && (
         <Notice kind={isRateLimited(error) ? 'warning' : 'error'} role="alert">
