@@ -81,3 +81,34 @@ export const listReadableFiles = statement<{ path: string; pages: number | null;
           (count(*) over ())::int as total
      from ${files} f where f.knowledge_id = $1::int and f.state = 'ready' order by f.path collate "C" limit $2::int offset $3::int`,
 )
+
+/** A file that was cited, as it is now. */
+export interface CitedFile {
+  /** True if the cited version is still there. */
+  isThere: boolean
+  /** True if a newer version of the path is readable. */
+  isReplaced: boolean
+}
+
+/**
+ * Finds a cited file for its owner, or for a person who may use a version of the assistant with this knowledge now. Values:
+ * the person's id, the handle, the ids of knowledge and file, and the path.
+ */
+export const findCitedFile = statement<CitedFile>(
+  'find-cited-file',
+  `select exists (select from ${files} f where f.id = $4::int and f.knowledge_id = k.id and f.state = 'ready') as "isThere",
+          exists (select from ${files} f where f.knowledge_id = k.id and f.path = $5 and f.state = 'ready' and f.id <> $4::int) as "isReplaced"
+     from ${knowledge} k join ${User.tableName} u on u.id = $1::int
+    where k.id = $3::int and (k.owner_id = u.id or exists (
+            select from ${assistants} a join ${versions} v on v.assistant_id = a.id and v.knowledge_id = k.id
+             where a.handle = $2 and ${isUsedBy('u.id')}))`,
+)
+
+/** Finds the passage at a place of a file, with its neighbours. Values: the ids of knowledge and file, and the offset. */
+export const findPassageWithNeighbours = statement<KnowledgeContent>(
+  'find-passage-with-neighbours',
+  `select ${contentColumns} from ${files} f join ${passages} p on p.file_id = f.id
+    cross join lateral (select x.ordinal from ${passages} x where x.file_id = f.id and x.from_offset <= $3::int
+                         order by x.ordinal desc limit 1) cited
+    where f.knowledge_id = $1::int and f.id = $2::int and p.ordinal between cited.ordinal - 1 and cited.ordinal + 1 order by p.ordinal`,
+)

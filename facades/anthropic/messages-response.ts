@@ -32,8 +32,9 @@ export function toMessage(header: MessageHeader, { content, finish, stopSequence
  * text, because most providers report the pages only then.
  */
 export function toSearchBlocks({ id, reportsSearch }: MessageHeader, sources: readonly Source[]): object[] {
-  if (!reportsSearch || sources.length === 0) return []
-  const pages = new Map(sources.map(({ url, title = '' }) => [url, title]))
+  const found = sources.filter(({ passage }) => !passage)
+  if (!reportsSearch || found.length === 0) return []
+  const pages = new Map(found.map(({ url, title = '' }) => [url, title]))
   const call = { type: 'server_tool_use', id: id.replace('msg_', 'srvtoolu_'), name: 'web_search', input: {} }
   const results = [...pages].map(([url, title]) => ({
     type: 'web_search_result',
@@ -125,20 +126,26 @@ class CitedText {
   /** Returns the ends of the blocks of a text. */
   #findBlockEnds(length: number): number[] {
     const cuts = this.#sources
-      .flatMap(({ places = [] }) => places.flatMap(({ start, end }) => [start, end]))
+      .flatMap(({ places = [], passage }) => places.flatMap(({ start, end }) => (passage ? [end] : [start, end])))
       .map((at) => at - this.#offset)
     return [...new Set([...cuts.filter((at) => at > 0 && at < length), length])].sort((one, other) => one - other)
   }
 }
 
-const isCitedIn = ({ places = [] }: Source, start: number, end: number): boolean =>
-  places.some((place) => place.start <= start && place.end >= end)
+/** The number of a passage stands at the end of what cites it. */
+const isCitedIn = ({ places = [], passage }: Source, start: number, end: number): boolean =>
+  places.some((place) => (passage ? place.end === end : place.start <= start && place.end >= end))
 
-/** Converts a source; other providers do not report the cited text. */
-export const toCitation = ({ url, title = '' }: Source) => ({
-  type: 'web_search_result_location',
-  url,
-  title,
-  cited_text: '',
-  encrypted_index: '',
-})
+/** Converts a source. A passage is a search result with one block; of web pages not every provider reports the text. */
+export const toCitation = ({ url, title = '', passage }: Source) =>
+  passage
+    ? {
+        type: 'search_result_location',
+        source: url,
+        title,
+        cited_text: passage.text,
+        search_result_index: passage.number - 1,
+        start_block_index: 0,
+        end_block_index: 1,
+      }
+    : { type: 'web_search_result_location', url, title, cited_text: '', encrypted_index: '' }

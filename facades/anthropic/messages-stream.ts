@@ -27,6 +27,8 @@ export class MessageEventWriter implements EventWriter<StreamPart> {
   #index = 0
   #openType: 'text' | 'thinking' | undefined
   readonly #sources: Source[] = []
+  /** True if the open block cites a passage, so that no text may follow in it. */
+  #citesPassage = false
   #end: Pick<WholeAnswer, 'finish' | 'stopSequence'> = { finish: 'stop' }
 
   constructor(header: MessageHeader, requestId: string) {
@@ -49,7 +51,7 @@ export class MessageEventWriter implements EventWriter<StreamPart> {
   #writeContent(part: StreamPart): string {
     switch (part.type) {
       case 'delta':
-        return this.#openBlock('text') + this.#writeDelta({ type: 'text_delta', text: part.text })
+        return this.#beginText() + this.#writeDelta({ type: 'text_delta', text: part.text })
       case 'reasoning':
         return this.#writeThinking(part)
       case 'tool-call':
@@ -62,6 +64,7 @@ export class MessageEventWriter implements EventWriter<StreamPart> {
         )
       case 'source':
         this.#sources.push(part)
+        this.#citesPassage ||= part.passage !== undefined
         return this.#openBlock('text') + this.#writeDelta({ type: 'citations_delta', citation: toCitation(part) })
       case 'approval':
       case 'tool-start':
@@ -112,6 +115,13 @@ export class MessageEventWriter implements EventWriter<StreamPart> {
   }
 
   #writeBlock = (block: object): string => this.#writeStart(block) + this.#writeStop()
+
+  /** A passage is cited by the block that its number ends. */
+  #beginText(): string {
+    const closed = this.#citesPassage ? this.#closeBlock() : ''
+    this.#citesPassage = false
+    return closed + this.#openBlock('text')
+  }
 
   #openBlock(type: 'text' | 'thinking'): string {
     if (this.#openType === type) return ''

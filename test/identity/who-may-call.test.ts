@@ -178,7 +178,7 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
     by: 'write',
     to: 'assistants.create assistants.save assistants.publish assistants.restore assistants.share assistants.delete assistants.leave assistants.remix assistants.setAvatar assistants.favorite',
   },
-  { open: 'a user', by: 'read', to: 'knowledge.list knowledge.files knowledge.search' },
+  { open: 'a user', by: 'read', to: 'knowledge.list knowledge.files knowledge.search knowledge.openCitation' },
   {
     open: 'a user',
     by: 'write',

@@ -228,7 +228,7 @@ class JsonLineWriter implements EventWriter<StreamPart> {
       case 'tool-use':
         return writeStatusLine(part.by === 'provider' ? 'provider_tool_call' : 'tool_call', part.name)
       case 'source':
-        this.#sources.push(part)
+        this.#addSource(part)
         return ''
       case 'finish':
         this.#isRefused = part.reason === 'content-filter'
@@ -236,6 +236,14 @@ class JsonLineWriter implements EventWriter<StreamPart> {
       default:
         return ''
     }
+  }
+
+  /** A passage comes once for each place that cites it. */
+  #addSource(source: Source): void {
+    const at = this.#sources.findIndex(({ url }) => url === source.url)
+    const known = this.#sources[at]
+    if (known) this.#sources[at] = { ...known, places: [...(known.places ?? []), ...(source.places ?? [])] }
+    else this.#sources.push(source)
   }
 
   #writeReasoning(text: string): string {

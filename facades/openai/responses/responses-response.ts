@@ -173,19 +173,19 @@ function readObject(text: string): object {
 }
 
 /** Converts the citations of a source within a text that begins at the given character of the answer. */
-export function toAnnotations({ url, title = '', places }: Source, text: string, from: number): object[] {
-  const toCitation = (start_index: number, end_index: number) => ({
-    type: 'url_citation',
-    url,
-    title,
-    start_index,
-    end_index,
-  })
+export function toAnnotations({ url, title = '', places, passage }: Source, text: string, from: number): object[] {
+  const toCitation = (start_index: number, end_index: number) => [
+    { type: 'url_citation', url, title, start_index, end_index },
+    // A passage is of a file, too.
+    ...(passage
+      ? [{ type: 'file_citation', file_id: `file-${passage.file}`, filename: passage.path, index: end_index }]
+      : []),
+  ]
   // Clients expect a range even if the provider reports none.
-  if (!places) return [toCitation(0, 0)]
+  if (!places) return toCitation(0, 0)
   const to = from + countCharacters(text)
   const ranges = places.filter(({ start, end }) => start >= from && end <= to)
-  return ranges.map(({ start, end }) => toCitation(start - from, end - from))
+  return ranges.flatMap(({ start, end }) => toCitation(start - from, end - from))
 }
 
 export const countCharacters = (text: string): number => [...text].length

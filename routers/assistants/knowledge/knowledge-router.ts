@@ -22,6 +22,7 @@ import { runForOneRow, runStatement } from '../../core/run-statement.ts'
 import { about, host, router, userWith } from '../../core/trpc.ts'
 import { LAST_ROW } from '../../resource/ids.ts'
 import { explainState } from './explain-state.ts'
+import { type OpenedCitation, openCitation } from './open-citation.ts'
 import { failFile, readFile } from './read-file.ts'
 import { type KnowledgeHit, searchKnowledge } from './search.ts'
 import { createUnknownKnowledge, filePath, type UploadedFile, uploadFile } from './upload.ts'
@@ -31,6 +32,9 @@ const MAX_KNOWLEDGE = 200
 
 /** Characters of a question. */
 const MAX_QUERY = 2000
+
+/** Characters of the sealed part of an address, which has a path in it. */
+const MAX_ADDRESS = 4000
 
 const rowId = z.int().min(1).max(LAST_ROW)
 const knowledgeId = z.strictObject({ id: rowId })
@@ -122,6 +126,13 @@ export const knowledgeRouter = router({
     )
     .mutation(({ ctx, input: { id, query, limit } }): Promise<KnowledgeHit[]> => {
       return searchKnowledge(ctx, { owner: ctx.caller.person.id, knowledgeId: id, query, limit })
+    }),
+
+  openCitation: userWith('read')
+    .meta(about('Read a passage that an answer cites, if the caller may use its assistant or has the knowledge.'))
+    .input(z.strictObject({ address: z.string().min(1).max(MAX_ADDRESS).describe('The last part of the address.') }))
+    .query(({ ctx, input: { address } }): Promise<OpenedCitation> => {
+      return openCitation(ctx, ctx.caller.person.id, address)
     }),
 
   /** Does nothing if the file is gone or was read before. */

@@ -10,6 +10,7 @@ import type { ChangeRecorder, ChangeTransaction } from '../../core/change-record
 import { withChangeLog } from '../../core/changes.ts'
 import { type ErrorCode, Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
+import type { CitedPassage, Source } from '../../ports/ai/messages.ts'
 import type { FinishReason } from '../../ports/ai/models.ts'
 import type { EphemeralEvent } from '../../ports/change-streams.ts'
 import type { AnswerDisclosure } from '../../ports/room-answers.ts'
@@ -153,7 +154,7 @@ function toDisclosureEnd(code: ErrorCode): [DisclosureState, ErrorCode] {
 /** An answer as members of a room read it. */
 interface CollectedAnswer {
   text: string
-  citations: { url: string; title: string | undefined }[]
+  citations: CollectedSource[]
   finish: FinishReason
   /** The reason that the answer is incomplete, if somebody else than its asker ended it. */
   error: ErrorCode | null
@@ -179,12 +180,29 @@ async function collectAnswer(call: MeteredCall, progress: AnswerProgress): Promi
   for await (const part of await call.stream(streamedPartTypes)) {
     if (part.type === 'usage') return applyCut(part.cut, answer)
     if (part.type === 'finish') answer.finish = part.reason
-    else progress.add(part)
+    else progress.add(part.type === 'source' ? addSource(answer.citations, part) : part)
     if (part.type === 'delta') answer.text += part.text
-    if (part.type === 'source') answer.citations.push({ url: part.url, title: part.title })
   }
   throw new Problem('client_gone')
 }
+
+interface CollectedSource {
+  url: string
+  title: string | undefined
+  /** Without its text: members open it by their own right. */
+  passage?: Omit<CitedPassage, 'text'>
+}
+
+/** Adds a source, which a passage is once for each place that cites it. Returns it as members may see it. */
+function addSource(citations: CollectedSource[], source: Source): Source {
+  const { url, title, passage } = source
+  const shown = passage && { ...passage, text: '' }
+  if (!citations.some((known) => known.url === url))
+    citations.push({ url, title, ...(shown && { passage: withoutText(shown) }) })
+  return shown ? { ...source, passage: shown } : source
+}
+
+const withoutText = ({ text: _, ...place }: CitedPassage) => place
 
 function applyCut(cut: UsagePart['cut'], answer: CollectedAnswer): CollectedAnswer {
   const error = cut && cut !== 'length' ? errorsByCut[cut] : null

@@ -18,3 +18,12 @@ export async function addAssistantWithKnowledge(svc: TestApp, files: Files, cont
   await owner.shareWithAll(handle)
   return { owner, asker, handbook, handle, model: `assistant/${handle}` }
 }
+
+/** Returns the sealed part of the address of the first citation of a chat completion. */
+export async function readAddress(response: Response): Promise<string> {
+  const { choices } = (await response.json()) as {
+    choices: { message: { annotations: { url_citation: { url: string } }[] } }[]
+  }
+  const url = choices[0]?.message.annotations[0]?.url_citation.url ?? ''
+  return url.slice(url.lastIndexOf('/') + 1)
+}

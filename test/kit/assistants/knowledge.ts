@@ -3,7 +3,7 @@ import type { TestApp, TestUser } from '../app.ts'
 import { UNTIL_READ } from '../rooms/attachments.ts'
 import type { CallResult } from './people.ts'
 
-const queries = ['list', 'files']
+const queries = ['list', 'files', 'openCitation']
 
 /** Calls a procedure of knowledge over HTTP; without a token as a guest. */
 export async function callKnowledge(
