@@ -106,7 +106,12 @@ export function createClient({ url, token, headers, fetch }: ClientOptions) {
   }
   const link = splitLink<AppRouter>({
     condition: ({ type, path }) => type === 'query' || streamingMutations.test(path),
-    true: httpBatchStreamLink(options),
+    true: splitLink({
+      condition: ({ type }) => type === 'query',
+      true: httpBatchStreamLink(options),
+      // A request ends when all of its calls are aborted, so each answer has its own.
+      false: httpBatchStreamLink({ ...options, maxItems: 1 }),
+    }),
     // A streamed response sends its headers before the calls run, but calls that change a session set a cookie.
     false: httpBatchLink(options),
   })

@@ -1,4 +1,4 @@
-import { type ComponentProps, lazy, Suspense, useState } from 'react'
+import { type ComponentProps, lazy, type ReactNode, Suspense, useState } from 'react'
 import { isNotFound } from '../shared/api/error-text.ts'
 import { focusField } from '../shared/conversation/composer.tsx'
 import { ModelEndNotice } from '../shared/models/model-end-notice.tsx'
@@ -16,6 +16,7 @@ import { Notice } from '../shared/ui/notice.tsx'
 import { ArchiveNotice } from './archive-notice.tsx'
 import type { ChatOptionsProps } from './chat-options-dialog.tsx'
 import type { useChat } from './chat-state.ts'
+import { useCompareChoice } from './compare-choice.tsx'
 import { QuestionComposer } from './composer.tsx'
 import { saveOptions, useConversation } from './conversations.ts'
 import { DeletedNotice } from './missing-chat.tsx'
@@ -30,6 +31,16 @@ import { turns } from './turn.ts'
 const isLoading = ({ isModelKnown, modelsError, query, preparation }: ReturnType<typeof useChat>): boolean =>
   preparation.isPending || !(isModelKnown || modelsError) || !(query.data ?? query.error)
 
+/** Sends a question to one model, or to two if a second one is chosen. */
+function useComparedSend({ models, model, actions }: ReturnType<typeof useChat>) {
+  const { compared, clear, button, bar } = useCompareChoice(models, model)
+  const send: typeof actions.send = async (question) => {
+    await actions.send(question, compared)
+    clear()
+  }
+  return { send, button, bar }
+}
+
 /** The form for the next question of a chat. */
 export function ChatComposer({ slug, chat }: { slug: string; chat: ReturnType<typeof useChat> }) {
   const { query, models, model, choose, actions, preparation, queued } = chat
@@ -40,7 +51,9 @@ export function ChatComposer({ slug, chat }: { slug: string; chat: ReturnType<ty
   const isDeleted = isNotFound(useConversation(slug).error)
   const isReady = query.data !== undefined && preparation.isLoaded && model !== undefined
   const isAnswering = turns.isAnswering(slug)
-  const canSend = isReady && !isBlocked && !isDeleted && !isKeeping && !isSummarising
+  const isComparing = chat.shown.comparison?.isOpen ?? false
+  const canSend = isReady && !isBlocked && !isDeleted && !isKeeping && !isSummarising && !isComparing
+  const { send, button, bar } = useComparedSend(chat)
   return (
     <QuestionComposer
       slug={slug}
@@ -48,8 +61,10 @@ export function ChatComposer({ slug, chat }: { slug: string; chat: ReturnType<ty
       isLoading={isLoading(chat)}
       isAnswering={isAnswering}
       models={{ models, model, choose }}
-      obstacle={isDeleted ? <DeletedNotice /> : <ChatObstacles slug={slug} chat={chat} isAnswering={isAnswering} />}
-      send={isAnswering ? actions.queue : actions.send}
+      obstacle={
+        isDeleted ? <DeletedNotice /> : <ChatObstacles slug={slug} chat={chat} isAnswering={isAnswering} bar={bar} />
+      }
+      send={isAnswering ? actions.queue : send}
       showQueued={(restore) => (
         <Queued
           chat={chat}
@@ -61,6 +76,7 @@ export function ChatComposer({ slug, chat }: { slug: string; chat: ReturnType<ty
       stop={actions.stop}
       editLast={actions.editLast}
     >
+      {button}
       <ChatOptionsButton
         instructions={preparation.instructions}
         options={preparation.options}
@@ -78,9 +94,11 @@ interface ChatObstaclesProps {
   slug: string
   chat: ReturnType<typeof useChat>
   isAnswering: boolean
+  /** The choice of a second model. */
+  bar: ReactNode
 }
 
-function ChatObstacles({ slug, chat, isAnswering }: ChatObstaclesProps) {
+function ChatObstacles({ slug, chat, isAnswering, bar }: ChatObstaclesProps) {
   const { query, models, modelsError, model, choose, preparation } = chat
   const preparationError = query.isLoadingError ? undefined : preparation.error
   const summaryRun = useSummaryRun(slug)
@@ -95,6 +113,7 @@ function ChatObstacles({ slug, chat, isAnswering }: ChatObstaclesProps) {
         </Suspense>
       )}
       <SendObstacles error={models ? preparationError : modelsError} models={models} model={model} choose={choose} />
+      {bar}
     </>
   )
 }

@@ -14,6 +14,8 @@ import { useFirstModel } from './chat-model.ts'
 import { useFirstOptions } from './chat-options.ts'
 import { type Question, requestAnswer, storeQuestion } from './chat-requests.ts'
 import { ActionsProvider, useChat } from './chat-state.ts'
+import { useCompareChoice } from './compare-choice.tsx'
+import type { ComparedModel } from './comparison.ts'
 import { QuestionComposer } from './composer.tsx'
 import { createConversation, createTemporaryChat, useConversation } from './conversations.ts'
 import { MessageList } from './message-list.tsx'
@@ -36,7 +38,8 @@ function NewChat() {
   const { model, isKnown, choose, recordUse } = useFirstModel(draftName, models)
   const options = useFirstOptions(isTemporary)
   const canSend = !useIsSendingBlocked() && model !== undefined
-  const send = useFirstQuestion(model, recordUse, options, isTemporary)
+  const { compared, button, bar } = useCompareChoice(models, model)
+  const send = useFirstQuestion({ model, compared, recordUse, first: options, isTemporary })
   usePageTitle(t('app.chat.new'))
   return (
     <Page>
@@ -59,10 +62,12 @@ function NewChat() {
           <>
             {isTemporary && <TemporaryHint />}
             <SendObstacles error={models ? undefined : error} models={models} model={model} choose={choose} />
+            {bar}
           </>
         }
         send={send}
       >
+        {button}
         <ChatOptionsButton
           instructions={options.instructions}
           options={options.options}
@@ -74,13 +79,16 @@ function NewChat() {
   )
 }
 
+interface FirstQuestion {
+  model: ChatModel | undefined
+  compared: ComparedModel | undefined
+  recordUse: (modelId: string) => void
+  first: ReturnType<typeof useFirstOptions>
+  isTemporary: boolean
+}
+
 /** Returns a function that creates a conversation with its first question. */
-function useFirstQuestion(
-  model: ChatModel | undefined,
-  recordUse: (modelId: string) => void,
-  first: ReturnType<typeof useFirstOptions>,
-  isTemporary: boolean,
-) {
+function useFirstQuestion({ model, compared, recordUse, first, isTemporary }: FirstQuestion) {
   const { conversationKey: key } = useSession()
   const navigate = useNavigate()
   // A question that could not be sent is tried again in the same conversation.
@@ -97,7 +105,10 @@ function useFirstQuestion(
     })
     first.clear()
     recordUse(model.modelId)
-    requestAnswer(chat, number)
+    if (compared) {
+      const { requestComparison } = await import('./comparison.ts')
+      requestComparison(chat, number, { models: [model.modelId, compared.modelId], isBlind: compared.isBlind })
+    } else requestAnswer(chat, number)
     await navigate({ to: '/chat/$slug', params: { slug }, replace: true })
   }
 }

@@ -75,6 +75,12 @@ async function runTurn(chat: ChatContext, { parent, partialAnswer, maxTokens }: 
   const readRequest = (signal: AbortSignal) => buildRequest(chat, { parent, partialAnswer, maxTokens }, signal)
   const end = await turns.run({ slug, key, modelId, readRequest, parent, partialAnswer })
   if (end) void sendQueuedAfter(chat, end)
+  await finishTurn(chat, parent)
+}
+
+/** Reads again what an answer has changed, and gives a new chat its title. */
+export async function finishTurn(chat: ChatContext, parent: number): Promise<void> {
+  const { slug } = chat
   await refreshConversations()
   // Without a title, the chat keeps the first words of its question as its name.
   if (hasTitles && parent === FIRST_NUMBER && !isTemporary(slug)) void nameAfterFirstAnswer(chat).catch(() => {})
@@ -124,7 +130,7 @@ async function findSent(slug: string, { text, sealed, files }: QueuedContent) {
 const FIRST_NUMBER = 1
 
 /** Builds a request from the stored messages and the system prompt, which it reads where they are not loaded. */
-async function buildRequest(
+export async function buildRequest(
   { slug, key, modelId }: ChatContext,
   { parent, partialAnswer, maxTokens }: AnswerRequest,
   signal: AbortSignal,

@@ -1,5 +1,6 @@
 import { useLocation } from '@tanstack/react-router'
 import { createContext, useContext, useEffect, useMemo, useRef, useState } from 'react'
+import type { Comparison, Side } from '../shared/conversation/answer.ts'
 import { focusField } from '../shared/conversation/composer.tsx'
 import type { StoredDraft } from '../shared/conversation/draft.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
@@ -17,20 +18,23 @@ import {
   requestAnswer,
   sendQuestion,
   sendQueued,
+  storeQuestion,
 } from './chat-requests.ts'
+import type { ComparedModel } from './comparison.ts'
 import { type OpenedMessage, readNumber } from './message-content.ts'
 import { flattenPages, readPathTo, useMessages } from './messages.ts'
 import type { Overflow } from './overflow.ts'
 import { queuedQuestions, useQueueDraft, useQueuedQuestion, type WrittenQuestion } from './queued-questions.ts'
 import { hasWholeHistory, splitPath } from './sent-history.ts'
 import { readShownBranch, writeShownBranch } from './shown-branch.ts'
+import { type ShownComparison, useShownComparison } from './shown-comparison.ts'
 import { summaryRuns } from './summary-runs.ts'
 import { estimateTokens, takeBeginning } from './token-estimate.ts'
 import { type Turn, turns, useTurn } from './turn.ts'
 
 /** Actions on a conversation. */
 export interface ChatActions {
-  send(question: Question): Promise<void>
+  send(question: Question, compared?: ComparedModel): Promise<void>
   /** Keeps a question until the running answer has ended, or sends it if that has just happened. */
   queue(question: WrittenQuestion): Promise<void>
   /** Sends the question that has waited. */
@@ -46,6 +50,14 @@ export interface ChatActions {
   editLast(): void
   chooseVersion(number: number): void
   stop(): void
+  /** Stops one of two answers that stand side by side. */
+  stopSide(side: Side): void
+  /** Requests another answer in its place. */
+  retrySide(parent: number, comparison: Comparison): void
+  /** Requests both answers again. */
+  compareAgain(parent: number, comparison: Comparison): void
+  /** Goes on with one of two answers. */
+  chooseAnswer(answer: OpenedMessage): Promise<void>
   /** Requests an answer to a question that has none, perhaps from another model or a shorter one. */
   tryAgain(parent: number, change?: { modelId?: string; maxTokens?: number }): void
   /** Stores an answer that has come and could not be stored. */
@@ -70,13 +82,15 @@ export function useChat(slug: string) {
   const turn = useTurn(slug)
   const [editedNumber, setEditedNumber] = useState<number>()
   const messages = useMemo(() => flattenPages(query.data), [query.data])
-  const { steps, showBranch, targetNumber } = useShownBranch({ slug, query, messages, isAnswering: turn !== undefined })
+  const isAnswering = turn !== undefined || turns.isAnswering(slug)
+  const { steps, showBranch, targetNumber } = useShownBranch({ slug, query, messages, isAnswering })
   const queueDraft = useQueueDraft(slug)
   const queued = useQueuedQuestion(slug, queueDraft)
   const actions = useActions({ slug, key, model, recordUse, steps, showBranch, setEditedNumber, queueDraft })
-  const shown = { ...showTurn(steps, turn), editedNumber }
+  const comparison = useShownComparison(slug, messages, steps)
+  const shown = { ...showTurn(steps, turn), ...(!turn && showComparison(steps, comparison)), editedNumber }
   const chosen = { models, modelsError, model, isModelKnown, choose }
-  return { query, ...chosen, turn, steps, shown, actions, preparation, targetNumber, queued }
+  return { query, ...chosen, turn, comparison, steps, shown, actions, preparation, targetNumber, queued }
 }
 
 interface ShownPath {
@@ -89,6 +103,12 @@ function showTurn(steps: readonly PathStep[], turn: Turn | undefined): ShownPath
   const stepsBefore = turn && takeStepsUpTo(steps, turn.parent)
   if (!stepsBefore) return { steps, turn: undefined }
   return { steps: turn.phase === 'failed' ? steps : stepsBefore, turn }
+}
+
+/** Two answers side by side replace the messages after their question, unless another version of that is shown. */
+function showComparison(steps: readonly PathStep[], comparison: ShownComparison | undefined) {
+  const stepsBefore = comparison && takeStepsUpTo(steps, comparison.parent)
+  return stepsBefore && { steps: stepsBefore, comparison }
 }
 
 /** The form of message numbers, as opposed to other fragments such as `main`. */
@@ -199,6 +219,7 @@ function createActions(state: () => ActionContext): ChatActions {
       state().setEditedNumber(state().steps.findLast(({ message }) => message.role === 'user')?.message.number),
     chooseVersion: (number) => state().showBranch(number),
     stop: () => turns.stop(state().slug),
+    ...createComparisonActions(state),
     tryAgain(parent, { modelId, maxTokens } = {}) {
       requestAnswer(getContext(modelId), parent, maxTokens)
       // The answer will be the newest message after its question.
@@ -273,11 +294,15 @@ function createSendActions(
   getContext: () => ChatContext,
 ): Pick<ChatActions, 'send' | 'queue' | 'sendQueued'> {
   const getEnd = () => state().steps.at(-1)?.message.number ?? ROOT_NUMBER
-  const send = (question: Question) => {
+  const send = async (question: Question, compared?: ComparedModel) => {
     const chat = getContext()
     summaryRuns.clear(chat.slug)
     state().recordUse(chat.modelId)
-    return sendQuestion(chat, question, getEnd())
+    if (!compared) return sendQuestion(chat, question, getEnd())
+    const { requestComparison } = await import('./comparison.ts')
+    const parent = await storeQuestion(chat, question, getEnd())
+    requestComparison(chat, parent, { models: [chat.modelId, compared.modelId], isBlind: compared.isBlind })
+    state().showBranch(parent)
   }
   return {
     send,
@@ -292,6 +317,25 @@ function createSendActions(
     sendQueued() {
       summaryRuns.clear(state().slug)
       return sendQueued(state(), getEnd())
+    },
+  }
+}
+
+/** The actions on two answers that stand side by side. */
+function createComparisonActions(
+  state: () => ActionContext,
+): Pick<ChatActions, 'stopSide' | 'retrySide' | 'compareAgain' | 'chooseAnswer'> {
+  return {
+    stopSide: (side) => turns.stop(state().slug, side),
+    retrySide: (parent, comparison) =>
+      void import('./comparison.ts').then(({ requestSide }) => requestSide(state(), parent, comparison)),
+    compareAgain: (parent, comparison) =>
+      void import('./comparison.ts').then(({ requestComparison }) => requestComparison(state(), parent, comparison)),
+    async chooseAnswer(answer) {
+      const { chooseAnswer } = await import('./comparison.ts')
+      await chooseAnswer(state(), answer)
+      state().showBranch(answer.number)
+      focusField('chat')
     },
   }
 }

@@ -43,9 +43,9 @@ const MAX_BYTES = 180_000
 export function serializeAnswer(answer: Answer, maxBytes = MAX_BYTES): string {
   const whole = JSON.stringify(answer)
   if (countBytes(whole) <= maxBytes) return whole
-  const { text, citations, cut, summary } = answer
+  const { text, citations, cut, summary, comparison } = answer
   const write = (shortened: string) =>
-    JSON.stringify({ text: shortened, citations: citations.slice(0, 50), cut, summary })
+    JSON.stringify({ text: shortened, citations: citations.slice(0, 50), cut, summary, comparison })
   // Escaped characters take more bytes in JSON than in the text.
   let shortened = truncateToBytes(text, maxBytes / 2)
   while (countBytes(write(shortened)) > maxBytes && shortened !== '')

@@ -1,4 +1,4 @@
-import { type ReactNode, useLayoutEffect, useMemo, useRef } from 'react'
+import { lazy, type ReactNode, Suspense, useLayoutEffect, useMemo, useRef } from 'react'
 import { Divider } from '../shared/conversation/divider.tsx'
 import { MessageLog, MoreButton, useFollowEnd } from '../shared/conversation/message-log.tsx'
 import { type EarlierMessages, useMessageWindow } from '../shared/conversation/message-window.ts'
@@ -12,13 +12,18 @@ import { findHistoryStart, MAX_HISTORY } from './history.ts'
 import { AnswerMessage, QuestionMessage } from './message.tsx'
 import { writeNumber } from './message-content.ts'
 import { findFirstWithFiles, type History, isSummary, splitPath } from './sent-history.ts'
+import type { ShownComparison } from './shown-comparison.ts'
 import { SummaryMessage } from './summary-message.tsx'
 import { isHalted, type Turn } from './turn.ts'
+
+const ComparisonView = lazy(async () => ({ default: (await import('./comparison-view.tsx')).ComparisonView }))
 
 interface MessageListProps {
   slug: string
   steps: readonly PathStep[]
   turn: Turn | undefined
+  /** The two answers that stand side by side at the end; absent if there are none. */
+  comparison?: ShownComparison | undefined
   /** The number of the question that is edited; undefined if there is none. */
   editedNumber: number | undefined
   /** The number of the message to scroll to; undefined if there is none. */
@@ -31,8 +36,8 @@ interface MessageListProps {
 
 /** The messages of a conversation, with the streaming answer at the end. */
 export function MessageList(props: MessageListProps) {
-  const { steps, turn, targetNumber, earlier } = props
-  const question = turn && !isHalted(turn) ? turn.parent : undefined
+  const { steps, turn, comparison, targetNumber, earlier } = props
+  const question = comparison?.isRunning ? comparison.parent : turn && !isHalted(turn) ? turn.parent : undefined
   const ids = useMemo(() => steps.map(({ message }) => writeNumber(message.number)), [steps])
   const scroller = useRef<HTMLDivElement>(null)
   const list = useMessageWindow({ ids, earlier, scroller })
@@ -83,6 +88,7 @@ const renderRows = ({
   slug,
   steps,
   turn,
+  comparison,
   editedNumber,
   targetNumber,
   models,
@@ -96,7 +102,11 @@ const renderRows = ({
   const toDivider = createDivider(history)
   const firstWithFiles = findFirstWithFiles(history, maxTokens, path.at(-1)?.role !== 'user')
   const toPending = (number: number) =>
-    turn?.parent === number ? (
+    comparison?.parent === number ? (
+      <Suspense key={`compared after ${number}`}>
+        <ComparisonView shown={comparison} models={models} />
+      </Suspense>
+    ) : turn?.parent === number ? (
       <AnswerMessage key={`after ${number}`} slug={slug} turn={turn} failure={failure} models={models} />
     ) : (
       <UnansweredNotice key={`without ${number}`} slug={slug} number={number} />

@@ -145,7 +145,7 @@ interface AnswerBodyProps {
 }
 
 /** The text of an answer with its thoughts, tool calls and sources. */
-const AnswerBody = ({ answer, isStreaming }: AnswerBodyProps) => (
+export const AnswerBody = ({ answer, isStreaming }: AnswerBodyProps) => (
   <>
     <Thoughts answer={answer} isStreaming={isStreaming} />
     <AnswerParts answer={answer} isStreaming={isStreaming} canApprove={isStreaming} />
@@ -204,7 +204,7 @@ function CutNotice({ answer: { cut = 'interrupted' }, message, isLast }: CutNoti
   )
 }
 
-const cutLabels = {
+export const cutLabels = {
   length: 'app.cut.length',
   limit: 'app.cut.limit',
   refusal: 'app.cut.refusal',

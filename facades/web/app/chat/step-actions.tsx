@@ -105,14 +105,18 @@ function AnswerMenu({ message, models }: { message: OpenedMessage; models: reado
 const MessageFacts = ({ message: { updatedAt, answer } }: { message: OpenedMessage }) => (
   <>
     {formatTimestamp(new Date(updatedAt))}
-    {answer.usage && <UsageFacts usage={answer.usage} />}
+    {answer.usage && (
+      <>
+        <br />
+        <UsageFacts usage={answer.usage} />
+      </>
+    )}
   </>
 )
 
 /** The tokens of an answer, those of them that the provider's cache had or got, and the cost. */
-const UsageFacts = ({ usage }: { usage: NonNullable<OpenedMessage['answer']['usage']> }) => (
+export const UsageFacts = ({ usage }: { usage: NonNullable<OpenedMessage['answer']['usage']> }) => (
   <>
-    <br />
     {t('app.message.tokens', { input: usage.inputTokens, output: usage.outputTokens })}
     {usage.cost && `, ${formatCost(usage.cost)}`}
     {usage.cachedTokens > 0 && (

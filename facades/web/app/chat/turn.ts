@@ -3,7 +3,7 @@ import { api } from '../shared/api/client.ts'
 import { describeError, InputError } from '../shared/api/error-text.ts'
 import type { AiRequest } from '../shared/api/types.ts'
 import { guardClosing } from '../shared/closing-guard.ts'
-import { type Answer, emptyAnswer } from '../shared/conversation/answer.ts'
+import { type Answer, type Comparison, emptyAnswer, type Side } from '../shared/conversation/answer.ts'
 import { AnswerBuilder } from '../shared/conversation/answer-builder.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { Listeners } from '../shared/listeners.ts'
@@ -23,6 +23,8 @@ export interface Turn {
   error?: unknown
   /** The number of the question. */
   parent: number
+  /** Present if the answer stands beside that of another model. */
+  comparison?: Comparison | undefined
 }
 
 export interface TurnRequest {
@@ -33,6 +35,7 @@ export interface TurnRequest {
   parent: number
   /** The answer to continue, if there is one. */
   partialAnswer?: OpenedMessage | undefined
+  comparison?: Comparison | undefined
   readRequest: (signal: AbortSignal) => Promise<AiRequest>
 }
 
@@ -59,11 +62,11 @@ class RunningTurn {
   #hasEnded = false
 
   constructor(request: TurnRequest, show: (progress: TurnProgress | undefined) => void) {
-    const { slug, key, modelId: model, parent, partialAnswer } = request
+    const { slug, key, modelId: model, parent, partialAnswer, comparison } = request
     this.#request = request
     this.#show = show
     this.writer = new AnswerWriter({ slug, key, model, parent, number: partialAnswer?.number })
-    this.#builder = new AnswerBuilder(partialAnswer?.answer)
+    this.#builder = new AnswerBuilder(partialAnswer?.answer ?? { ...emptyAnswer, ...(comparison && { comparison }) })
   }
 
   /** Ends the stream, or gives up storing what has come. */
@@ -123,7 +126,13 @@ class RunningTurn {
 
 const findOutcome = ({ cut }: Answer): TurnEnd['outcome'] => (cut === 'stopped' ? 'stopped' : 'complete')
 
-/** The streaming answers by conversation. They continue while another conversation is shown. */
+/** The sides on which two models answer one question; undefined for an answer that stands alone. */
+const lanes = [undefined, 0, 1] as const
+
+/** Names the place of a streaming answer. */
+const writeLane = (slug: string, side: Side | undefined): string => (side === undefined ? slug : `${slug}/${side}`)
+
+/** The streaming answers by conversation and side. They continue while another conversation is shown. */
 class TurnStore {
   readonly #turns = new Map<string, Turn>()
   readonly #running = new Map<string, RunningTurn>()
@@ -137,48 +146,61 @@ class TurnStore {
     })
   }
 
-  find(slug: string): Turn | undefined {
-    return this.#turns.get(slug)
+  find(slug: string, side?: Side): Turn | undefined {
+    return this.#turns.get(writeLane(slug, side))
   }
 
   isAnswering(slug: string): boolean {
-    return this.#running.get(slug)?.hasEnded === false
+    return lanes.some((side) => this.#running.get(writeLane(slug, side))?.hasEnded === false)
   }
 
-  stop(slug: string): void {
-    this.#running.get(slug)?.stop()
+  /** Stops the answers of a conversation, or the one on this side. */
+  stop(slug: string, side?: Side): void {
+    for (const each of selectLanes(side)) this.#running.get(writeLane(slug, each))?.stop()
   }
 
-  /** Stores an answer at once that has come and could not be stored. */
-  storeAgain(slug: string): void {
-    this.#running.get(slug)?.writer.storeNow()
+  /** Stores answers at once that have come and could not be stored. */
+  storeAgain(slug: string, side?: Side): void {
+    for (const each of selectLanes(side)) this.#running.get(writeLane(slug, each))?.writer.storeNow()
+  }
+
+  /** Forgets failed answers to a question of two models. */
+  clearSides(slug: string): void {
+    this.#set(writeLane(slug, 0), undefined)
+    this.#set(writeLane(slug, 1), undefined)
   }
 
   /**
    * Requests an answer and stores it. What has arrived before an error or a stop is stored as well. An answer that still
-   * streams into the conversation is stopped. Resolves with undefined if another answer has taken its place.
+   * streams into the same place is stopped. Resolves with undefined if another answer has taken its place.
    */
   async run(request: TurnRequest): Promise<TurnEnd | undefined> {
-    const { slug, modelId: model, parent } = request
-    this.stop(slug)
-    const isCurrent = () => this.#running.get(slug) === running
+    const { slug, modelId: model, parent, comparison } = request
+    const side = comparison?.side
+    const lane = writeLane(slug, side)
+    this.stop(slug, side)
+    if (comparison) this.#set(slug, undefined)
+    else this.clearSides(slug)
+    const isCurrent = () => this.#running.get(lane) === running
     const running = new RunningTurn(request, (progress) => {
-      if (isCurrent()) this.#set(slug, progress && { model, parent, ...progress })
+      if (isCurrent()) this.#set(lane, progress && { model, parent, comparison, ...progress })
     })
-    this.#running.set(slug, running)
+    this.#running.set(lane, running)
     const endGuard = guardClosing()
     const end = await running.run().finally(endGuard)
     if (!isCurrent()) return undefined
-    this.#running.delete(slug)
+    this.#running.delete(lane)
     return end
   }
 
-  #set(slug: string, turn: Turn | undefined): void {
-    if (turn) this.#turns.set(slug, turn)
-    else this.#turns.delete(slug)
+  #set(lane: string, turn: Turn | undefined): void {
+    if (turn) this.#turns.set(lane, turn)
+    else this.#turns.delete(lane)
     this.#listeners.notify()
   }
 }
+
+const selectLanes = (side: Side | undefined): readonly (Side | undefined)[] => (side === undefined ? lanes : [side])
 
 const isEmpty = ({ text, thoughts, tools }: Answer) => text === '' && thoughts.length === 0 && tools.length === 0
 
@@ -218,5 +240,6 @@ const rejectOnAbort = (signal: AbortSignal) =>
 
 export const turns = new TurnStore()
 
-/** Returns the streaming answer of a conversation. */
-export const useTurn = (slug: string): Turn | undefined => useSyncExternalStore(turns.subscribe, () => turns.find(slug))
+/** Returns the streaming answer of a conversation, or the one on this side. */
+export const useTurn = (slug: string, side?: Side): Turn | undefined =>
+  useSyncExternalStore(turns.subscribe, () => turns.find(slug, side))

@@ -32,6 +32,21 @@ export interface SummaryReach {
   isUndone?: boolean
 }
 
+/** The place of an answer beside that of another model to the same question. */
+export interface Comparison {
+  /** Both answers have it. */
+  id: string
+  side: Side
+  /** The ids of the models, by their sides. */
+  models: readonly [string, string]
+  /** True if the names of the models are hidden until the person has chosen. */
+  isBlind: boolean
+  /** True for the answer with which the chat goes on. */
+  isChosen?: boolean
+}
+
+export type Side = 0 | 1
+
 /** An answer as it is stored. Earlier front ends read only `text` and `citations`. */
 export interface Answer {
   text: string
@@ -58,6 +73,8 @@ export interface Answer {
     | undefined
   /** Present in a summary. */
   summary?: SummaryReach
+  /** Present in an answer that was requested together with that of another model. */
+  comparison?: Comparison
 }
 
 export const emptyAnswer: Answer = { text: '', citations: [], thoughts: [], tools: [] }
@@ -65,9 +82,10 @@ export const emptyAnswer: Answer = { text: '', citations: [], thoughts: [], tool
 /** Reads a stored answer. Some other front ends store it as plain text. */
 export function parseAnswer(plain: string): Answer {
   try {
-    const { text, citations, thoughts, tools, summary, ...rest } = JSON.parse(plain) as Partial<Answer>
+    const { text, citations, thoughts, tools, summary, comparison, ...rest } = JSON.parse(plain) as Partial<Answer>
     if (typeof text !== 'string') return { ...emptyAnswer, text: plain }
     const reach = parseReach(summary)
+    const compared = parseComparison(comparison)
     return {
       ...rest,
       text,
@@ -75,6 +93,7 @@ export function parseAnswer(plain: string): Answer {
       thoughts: toArray(thoughts),
       tools: toArray(tools),
       ...(reach && { summary: reach }),
+      ...(compared && { comparison: compared }),
     }
   } catch {
     return { ...emptyAnswer, text: plain }
@@ -89,4 +108,14 @@ export function parseReach(value: unknown): SummaryReach | undefined {
   const { firstSent, replaced, isUndone } = value as Partial<SummaryReach>
   if (!Number.isSafeInteger(firstSent) || !Number.isSafeInteger(replaced)) return undefined
   return { firstSent: Number(firstSent), replaced: Number(replaced), ...(isUndone === true && { isUndone }) }
+}
+
+/** Reads the place of an answer in a comparison; undefined for anything else. */
+function parseComparison(value: unknown): Comparison | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const { id, side, models, isBlind, isChosen } = value as Partial<Comparison>
+  const [first, second] = Array.isArray(models) ? (models as unknown[]) : []
+  if (typeof id !== 'string' || (side !== 0 && side !== 1)) return undefined
+  if (typeof first !== 'string' || typeof second !== 'string') return undefined
+  return { id, side, models: [first, second], isBlind: isBlind === true, ...(isChosen === true && { isChosen }) }
 }

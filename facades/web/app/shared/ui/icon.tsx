@@ -10,6 +10,7 @@ const paths = {
   check: 'm5 12.5 4.5 4.5L19 7.5',
   chevron: 'm6 9 6 6 6-6',
   close: 'm6 6 12 12M18 6 6 18',
+  compare: 'M3 5h8v14H3zM13 5h8v14h-8z',
   copy: 'M9 9h11v11H9zM5 15H4V4h11v1',
   download: 'M12 4v11m-5-5 5 5 5-5M4 15v5h16v-5',
   edit: 'M4 20h4L19 9l-4-4L4 16zM13 7l4 4',

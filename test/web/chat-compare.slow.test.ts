@@ -1,0 +1,135 @@
+import type { ServerResponse } from 'node:http'
+import { beforeEach, expect, test } from 'vitest'
+import {
+  answers,
+  type Behaviour,
+  beginStream,
+  buildChunk,
+  endStream,
+  startProvider,
+  writeConfig,
+} from '../kit/ai/provider.ts'
+import { startApp } from '../kit/app.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { shareResource } from '../kit/share-resource.ts'
+import { openChat } from '../kit/web/chat.ts'
+import { expectAccessible } from '../kit/web/chromium.ts'
+
+describeWith('chromium')('two models that answer one question', () => {
+  const upstream = shareResource(startProvider)
+  const config = shareResource(() => {
+    const pricing = { currency: 'EUR', inputPerMillion: 1000, outputPerMillion: 2000 }
+    const models = [
+      { id: 'mock-1', label: 'First', pricing },
+      { id: 'mock-2', label: 'Second', pricing },
+    ]
+    return writeConfig(upstream.url, { provider: { models, circuit: { failures: 1_000_000 } } })
+  })
+  const svc = shareResource(() => startApp({ AI_CONFIG: config.file }))
+  const chat = shareResource(() => openChat(svc, 'ada'))
+
+  beforeEach(async () => {
+    chat.page.setDefaultTimeout(15_000)
+    upstream.requests.length = 0
+    await chat.page.goto('/chat')
+  })
+
+  /** Answers by the name of the model, and holds the streams open until the test ends them. */
+  const answerByModel = () => {
+    const open = new Map<string, ServerResponse>()
+    const behave: Behaviour = ({ body }, response) => {
+      beginStream(response)
+      response.write(buildChunk({ delta: { content: `I am ${body.model}.` } }))
+      open.set(String(body.model), response)
+    }
+    upstream.behave = behave
+    return { open, end: (model: string) => endStream(open.get(model) as ServerResponse) }
+  }
+
+  const side = (letter: string) => chat.page.getByRole('article', { name: `Answer ${letter}` })
+  const button = (name: string | RegExp, exact = true) => chat.page.getByRole('button', { name, exact })
+
+  const compare = async (question: string, isBlind = false) => {
+    await button('Compare two models').press('Enter')
+    const bar = chat.page.getByRole('group', { name: 'Compare two models' })
+    await bar.getByRole('combobox', { name: 'Second model: Second' }).waitFor()
+    if (isBlind) await bar.getByRole('checkbox').check()
+    await chat.sendQuestion(question)
+  }
+
+  test('stream side by side, can each be stopped and asked again, and stay after a reload', async () => {
+    const { page } = chat
+    const running = answerByModel()
+    await compare('Who are you?')
+
+    await side('A').getByText('I am mock-1.').waitFor()
+    await side('B').getByText('I am mock-2.').waitFor()
+    expect(running.open.size).toBe(2)
+    await expectAccessible(page)
+
+    await button('Stop Answer A: First').press('Enter')
+    await side('A').getByText('You stopped this answer').waitFor()
+    running.end('mock-2')
+    await side('B').getByText('€').waitFor()
+
+    upstream.behave = answers('Now whole.')
+    await button('Request again: Answer A: First').press('Enter')
+    await side('A').getByText('Now whole.').waitFor()
+    await side('A').getByText('€').waitFor()
+    await page.reload()
+    await side('A').getByText('Now whole.').waitFor()
+    await side('B').getByText('I am mock-2.').waitFor()
+    await page.setViewportSize({ width: 360, height: 800 })
+    const [above, below] = [await side('A').boundingBox(), await side('B').boundingBox()]
+    expect(below?.y).toBeGreaterThan((above?.y ?? 0) + (above?.height ?? 0) - 1)
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360)
+    await page.setViewportSize({ width: 1280, height: 800 })
+
+    await button('Go on with this: Answer B: Second').press('Enter')
+    await side('A').waitFor({ state: 'detached' })
+    await chat.messages().getByText('I am mock-2.').waitFor()
+    await button('Next version').click()
+    await chat.messages().getByText('Now whole.').waitFor()
+    await button('Previous version').click()
+    await chat.sendQuestion('And then?')
+    await chat.answered()
+    expect(JSON.stringify(upstream.requests.at(-1)?.body)).toContain('I am mock-2.')
+    expect(JSON.stringify(upstream.requests.at(-1)?.body)).not.toContain('Now whole.')
+  })
+
+  test('hide their names until one is chosen', async () => {
+    upstream.behave = answers('A plain answer.')
+    await compare('Who wrote it?', true)
+    await button('Go on with this: Answer B').waitFor()
+    await expect.poll(() => button('Go on with this: Answer B').isEnabled()).toBe(true)
+
+    const text = await chat.page.getByRole('region', { name: 'Two answers' }).innerText()
+    expect(text).not.toMatch(/First|Second|mock|€/)
+    await chat.page.reload()
+    await side('A').getByText('A plain answer.').waitFor()
+    expect(await chat.page.getByRole('region', { name: 'Two answers' }).innerText()).not.toMatch(/First|Second|€/)
+
+    await button('Go on with this: Answer A').click()
+    await chat.page.getByRole('article', { name: /First|Second/ }).waitFor()
+  })
+
+  test('are both not asked if a limit has room for one', async () => {
+    upstream.behave = answers('An answer.')
+    await svc.host.limits.set({
+      name: 'one',
+      for: 'installation',
+      cap: 1,
+      unit: 'requests',
+      per: 'month',
+      countFrom: 'now',
+      confirm: true,
+    })
+    await compare('Will you both answer?')
+
+    await chat.page.getByRole('alert').getByText('Neither model was asked').waitFor()
+    expect(upstream.requests).toHaveLength(0)
+    await button('Ask only Second').click()
+    await chat.messages().getByText('An answer.').waitFor()
+    await svc.host.limits.remove({ name: 'one' })
+  })
+})
