@@ -281,10 +281,14 @@ export const countOwnAssistants = statement<{ count: number }>(
   `select count(*)::int as count from ${assistants} where owner_id = $1::int`,
 )
 
-/** Selects nothing if the handle is taken. Values: the handle, and the id of the owner or null. */
+/**
+ * Selects nothing if an assistant has the handle, or a person: rooms mention both in the same way. Values: the handle, and
+ * the id of the owner or null.
+ */
 export const insertAssistant = statement<{ id: number }>(
   'insert-assistant',
-  `insert into ${assistants} (handle, owner_id) values ($1, $2::int) on conflict (handle) do nothing returning id`,
+  `insert into ${assistants} (handle, owner_id)
+   select $1::text, $2::int where not exists (select from ${users} u where u.username = $1::text) on conflict (handle) do nothing returning id`,
 )
 
 /**

@@ -40,13 +40,13 @@ export const findAnswerTarget = statement<AnswerTarget>(
 
 /**
  * Inserts a disclosure into a locked room, and deletes the oldest beyond the limit. Values: room, asker, provider,
- * model, parts as JSON, lease in milliseconds, and the limit.
+ * model, parts as JSON, lease in milliseconds, the limit, and the assistant or null.
  */
 export const beginDisclosure = statement<{ id: number; dropped: number[] }>(
   'begin-disclosure',
   `with begun as (
-    insert into room_disclosures (room_id, user_id, provider, model, parts, state, lease_until)
-    values ($1, $2, $3, $4, $5::jsonb, 'answering', now() + $6::int * interval '1 ms') returning id
+    insert into room_disclosures (room_id, user_id, provider, model, parts, state, lease_until, assistant)
+    values ($1, $2, $3, $4, $5::jsonb, 'answering', now() + $6::int * interval '1 ms', $8) returning id
   ), dropped as (
     delete from room_disclosures where id in (
       select id from room_disclosures where room_id = $1 order by id desc offset $7::int - 1) and state <> 'answering'
@@ -126,6 +126,8 @@ export interface ListedDisclosure {
   user: string | null
   provider: string
   model: string
+  /** The assistant that was asked, with its version, as in `helper@3`; null for a model that was asked itself. */
+  assistant: string | null
   state: DisclosureState
   error: string | null
   createdAt: string
@@ -141,7 +143,7 @@ export interface ListedDisclosure {
  */
 export const listDisclosures = unboundedStatement<{ disclosures: ListedDisclosure[] }>(
   `select coalesce((select json_agg(d order by d.n desc) from (
-      select id as n, id::text, user_id::text as user, provider, model, state, error, ${isoTime('created_at')} as "createdAt",
+      select id as n, id::text, user_id::text as user, provider, model, assistant, state, error, ${isoTime('created_at')} as "createdAt",
              ${isoTime('ended_at')} as "endedAt", answer_id::text as answer, parts
         from room_disclosures where room_id = m.room_id and id < $3::int order by id desc limit $4) d), '[]') as disclosures
      from room_members m where m.room_id = $1 and m.user_id = $2 and m.state = 'member'`,

@@ -35,6 +35,8 @@ export const RoomDisclosure = defineEntity({
     user: () => p.manyToOne(User).deleteRule('set null').nullable().index().ref(),
     provider: p.string().length(120),
     model: p.string().length(200),
+    /** The assistant that was asked, with its version, as in `helper@3`; null for a model that was asked itself. */
+    assistant: p.string().length(80).nullable(),
     parts: p.json().$type<DisclosedPart[]>(),
     state: p.enum(disclosureStates),
     /** The error code. */

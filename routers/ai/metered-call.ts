@@ -87,6 +87,15 @@ export class MeteredCall {
     return this.#call.model.providerId
   }
 
+  get model(): string {
+    return this.#call.model.modelId
+  }
+
+  /** The assistant that was asked, with its version, as in `helper@3`. */
+  get assistant(): string | undefined {
+    return this.#call.assistant?.label
+  }
+
   /** Ends the call before the model is asked. */
   abandon(): void {
     this.#record.write('aborted')

@@ -60,7 +60,7 @@ export async function prepareCall<Call>(ctx: ChatContext, prepare: Preparation<C
 /** Returns true if an outdated model or assistant may have caused the error. Refusals by limits and rates are not repeated, to stay cheap. */
 const mayBeOutdated = (error: unknown) =>
   error instanceof CatalogueOutdated ||
-  (error instanceof Problem && (error.problem === 'invalid' || error.problem === 'attachment_pending'))
+  (error instanceof Problem && ['invalid', 'attachment_pending', 'not_permitted'].includes(error.problem))
 
 /** Finds models and assistants, in the cache unless they must be fresh, and notes whether it had one there. */
 class CatalogueLookup {

@@ -20,7 +20,7 @@ import { findUnaskableReferences, selectModelTools } from './request/tool-refere
 import { withUniqueCallIds } from './request/unique-call-ids.ts'
 import { findExcessInput, validateRequest } from './request/validate-request.ts'
 import { reserveBudget, reserveTogether } from './reservation.ts'
-import { resolveAssistant } from './resolve-assistant.ts'
+import { ASSISTANT_PREFIX, resolveAssistant } from './resolve-assistant.ts'
 import { listSelectedServiceTools, listServiceTools } from './service-tools.ts'
 import { type FoundModel, findRequestedModel, listFallbacks, noteAnsweringModel } from './successor.ts'
 
@@ -90,8 +90,7 @@ async function prepareOriginal(
 ): Promise<OriginalCall & { found: FoundModel }> {
   const { conversation } = callerRequest
   const unresolved = { ...callerRequest, messages: [...withUniqueCallIds(callerRequest.messages)] }
-  // A room tells its people which model reads their messages, and an assistant is none of its models.
-  const request = roomId === undefined ? await resolveAssistant(ctx, unresolved, lookup.findAssistant) : unresolved
+  const request = await resolveAssistant(ctx, unresolved, lookup.findAssistant)
   const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation, approvalMode, roomId })
   const prepared = await prepareRequest(ctx, request, { find: lookup.find, mapIssue, roomId, approvalMode })
   await lookup.countRequest()
@@ -158,6 +157,8 @@ async function prepareRequest(
 
 async function findRoomModel(ctx: ChatContext, { model: name }: AiRequest, find: FindModel) {
   const model = await findUsableModel(ctx, name, 'chat', find)
+  if (!model && name.startsWith(ASSISTANT_PREFIX))
+    throw new Problem('not_permitted', { detail: 'You may not ask this assistant, or there is none of this handle.' })
   return model && { name, model }
 }
 

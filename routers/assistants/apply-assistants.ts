@@ -71,7 +71,7 @@ async function applyEntry(ctx: Context, em: EntityManager, entry: AssistantEntry
   const ownerId = await findOwner(em, owner)
   await assertModels(ctx, content, listModels(existing), em)
   await assertKnowledge(ctx, content, existing?.newest.content, em)
-  const id = existing?.row.id ?? (await insertHandle(em, handle, ownerId))
+  const id = existing?.row.id ?? (await insertHandle(ctx, em, handle, ownerId))
   const version = await applyContent(ctx, em, { id, existing, content })
   const isPublished = publish && version !== existing?.row.published
   if (isPublished) await publishNow(ctx, em, { id }, version)

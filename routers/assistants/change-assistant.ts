@@ -71,7 +71,7 @@ async function insertOwn(
     await runStatement(em, lockPerson, [person])
     const { count } = await runForOneRow(em, countOwnAssistants, [person])
     if (count >= MAX_OWN) throw new Problem('conflict', { detail: `A person owns at most ${MAX_OWN} assistants.` })
-    const id = await insertHandle(em, handle, person)
+    const id = await insertHandle(ctx, em, handle, person)
     await writeVersion(ctx, em, { id, number: 1, author: person, content, avatar })
     // A private assistant needs no approval.
     if (publish) await runStatement(em, publishVersion, [id, 1, false])
@@ -80,9 +80,15 @@ async function insertOwn(
   })
 }
 
-/** Adds an assistant without a version. A taken handle is refused, whoever has it. */
-export async function insertHandle(em: EntityManager, handle: string, owner: number | null): Promise<number> {
-  const [created] = await runStatement(em, insertAssistant, [handle, owner])
+/** Adds an assistant without a version. A taken handle is refused, whoever has it: an assistant, a person, or the model in rooms. */
+export async function insertHandle(
+  { services: { settings } }: Context,
+  em: EntityManager,
+  handle: string,
+  owner: number | null,
+): Promise<number> {
+  const isOfModel = [settings.aiHandle.replace(/^@/, '').toLowerCase(), settings.brand].includes(handle)
+  const [created] = isOfModel ? [] : await runStatement(em, insertAssistant, [handle, owner])
   if (created) return created.id
   throw new Problem('conflict', { detail: `The handle '${handle}' is taken. Choose another one.` })
 }

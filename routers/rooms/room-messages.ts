@@ -62,7 +62,9 @@ export const roomMessages = defineResource({
       z
         .record(z.string(), z.json())
         .nullable()
-        .describe("The `tools` and `params` of a model's answer. They are not encrypted."),
+        .describe(
+          "The `tools` and `params` of a model's answer, and its `assistant`, if one was asked. They are not encrypted.",
+        ),
     ),
     replyCount: attribute(z.int().describe('The number of replies to the message.'), { sql: replyCount }),
     readBy: attribute(

@@ -113,7 +113,7 @@ export const roomAiRouter = router({
   ask: rowAction(rooms, 'ask', userWith('ai'))
     .meta({
       ...about(
-        'Ask a model to answer in a room, from the messages that the caller discloses to it. The answer is a message of the room.',
+        'Ask a model, or an assistant by `assistant/<handle>`, to answer in a room, from the messages that the caller discloses to it. The answer is a message of the room.',
       ),
       ...withBodySize('AI request with files'),
     })
@@ -156,7 +156,8 @@ async function askInRoom(ctx: ChatContext, question: RoomQuestion): Promise<{ me
   })
   // Only the call itself keeps the disclosed messages while the answer is awaited.
   const { messages: _, key: __, id: ___, ...where } = question
-  running.run(disclosure, () => writeAnswer(ctx, { ...where, ...disclosure, author }, { key, call }))
+  const { model, assistant } = call
+  running.run(disclosure, () => writeAnswer(ctx, { ...where, ...disclosure, model, assistant, author }, { key, call }))
   return { meta: { disclosure: `${disclosure.id}` } }
 }
 
@@ -167,13 +168,17 @@ async function disclose(
   { key, call }: AnswerCall,
 ): Promise<AnswerDisclosure> {
   // Hashing comes before the room is locked, because others wait for the lock.
-  const parts = JSON.stringify(await hashDisclosedParts(key, question.messages, call.messages))
+  // The instructions of an assistant come before the messages, and are nothing of the room.
+  const sentMessages = call.messages.slice(-question.messages.length)
+  const parts = JSON.stringify(await hashDisclosedParts(key, question.messages, sentMessages))
   const room = Number(question.id)
   const write = async (em: EntityManager, changes: ChangeRecorder) => {
     const writer = await lockForWriter(ctx, em, room)
     assertKeyInUse(ctx, question.keyEpoch, writer)
     const { disclosures: maxDisclosures } = ctx.services.settings.rooms
-    const values = [room, ctx.caller.person.id, call.provider, question.model, parts, ANSWER_LEASE_MS, maxDisclosures]
+    const asked = [call.provider, call.model, parts]
+    const limits = [ANSWER_LEASE_MS, maxDisclosures]
+    const values = [room, ctx.caller.person.id, ...asked, ...limits, call.assistant ?? null]
     const [inserted] = await runStatement(em, beginDisclosure, values)
     const { id, dropped } = inserted as { id: number; dropped: number[] }
     for (const old of dropped) changes.add([`room:${room}`], 'deleted', 'room-disclosures', old)

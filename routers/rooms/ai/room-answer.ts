@@ -24,6 +24,8 @@ import type { RoomQuestion } from './room-question.ts'
 /** The destination of an answer, and the disclosure that it belongs to. */
 interface AnswerDestination extends Omit<RoomQuestion, 'id' | 'key' | 'messages'>, AnswerDisclosure {
   author: number
+  /** The assistant that was asked, with its version, as in `helper@3`. */
+  assistant: string | undefined
 }
 
 export interface AnswerCall {
@@ -122,8 +124,16 @@ async function overwriteAnswer(
 }
 
 /** `finish` says why an answer is not whole. */
-const toMetadata = ({ modelTools, parameters }: AnswerDestination, { finish }: AnswerTransaction['answer']) =>
-  JSON.stringify({ tools: modelTools ?? null, params: parameters, ...(finish !== 'stop' && { finish }) })
+const toMetadata = (
+  { modelTools, parameters, assistant }: AnswerDestination,
+  { finish }: AnswerTransaction['answer'],
+) =>
+  JSON.stringify({
+    tools: modelTools ?? null,
+    params: parameters,
+    ...(assistant !== undefined && { assistant }),
+    ...(finish !== 'stop' && { finish }),
+  })
 
 /** Other members only learn that the asker is no longer permitted, not what happened to their session or token. */
 const askerErrorCodes: readonly ErrorCode[] = ['invalid_token', 'signed_out']

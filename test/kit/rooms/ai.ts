@@ -48,6 +48,7 @@ export interface Disclosure {
   id: string
   user: string | null
   model: string
+  assistant: string | null
   provider: string
   state: string
   error: string | null

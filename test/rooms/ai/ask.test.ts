@@ -26,18 +26,6 @@ const room = async (...roles: ('admin' | 'editor' | 'viewer')[]) => {
 }
 
 describe('an answer in a room', () => {
-  test('comes from no assistant, as a room tells its people which model reads their messages', async () => {
-    const { id, admin } = await room('editor')
-    const content = { name: 'Helper', systemPrompt: 'Be a librarian.', model: 'mock-1' }
-    await app.svc.host.assistants.applyFile({ assistants: [{ handle: 'in-room', audience: 'all', ...content }] })
-
-    const { status, errors } = await requestRoomAnswer(admin, id, 'Hello', { model: 'assistant/in-room' })
-
-    expect(status).toBe(422)
-    expect(JSON.stringify(errors)).toContain('is not a model that you may use')
-    expect(await listDisclosures(admin, id)).toEqual([])
-  })
-
   test('is the AI user’s message, encrypted for the room, and another member opens it', async () => {
     const { id, admin, viewer, send } = await room('editor', 'viewer')
     const { one: message } = await send()

@@ -4,6 +4,7 @@ import { Listeners } from '../shared/listeners.ts'
 import { findHandles, type Handles } from '../shared/markdown/mentions.tsx'
 import { t } from '../shared/text/labels.ts'
 import { getAiHandles, getOwnId, type Member } from './room.ts'
+import { useRoomAssistants } from './room-assistants.ts'
 import { useRoom, useRoomView } from './room-context.ts'
 import { getMemberName, listPeople } from './room-members.ts'
 
@@ -37,10 +38,11 @@ export function mentionsAny(text: string, handles: readonly string[]): boolean {
   return handles.some((handle) => mentioned.has(handle.toLowerCase()))
 }
 
-/** Returns the handles of the room: those of its people, and those of the model. */
+/** Returns the handles of the room: those of its people, those of the model, and those of assistants. */
 export function useHandles(): Handles {
   const { session } = useRoom()
   const members = useRoomView((view) => view.members)
+  const assistants = useRoomAssistants()
   return useMemo(() => {
     const models = getAiHandles(session).map(
       (handle) => [handle, { name: t('app.rooms.aModel'), isSelf: false }] as const,
@@ -48,8 +50,10 @@ export function useHandles(): Handles {
     const people = listPeople(members).map(
       (member) => [member.username ?? '', describe(member, getOwnId(session))] as const,
     )
-    return new Map([...models, ...people].map(([handle, mentioned]) => [handle.toLowerCase(), mentioned]))
-  }, [session, members])
+    const named = assistants.map(({ handle, name }) => [handle, { name, isSelf: false }] as const)
+    // A person is mentioned by a handle before an assistant is.
+    return new Map([...named, ...models, ...people].map(([handle, mentioned]) => [handle.toLowerCase(), mentioned]))
+  }, [session, members, assistants])
 }
 
 const describe = (member: Member, ownId: string) => ({

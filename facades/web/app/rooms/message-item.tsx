@@ -100,10 +100,11 @@ const useCanWrite = () => useRoomView(({ room }) => room !== undefined && canWri
 const useDisclosure = ({ id }: RoomMessage) =>
   useRoomView(({ disclosures }) => disclosures.find(({ answer }) => answer === id))
 
-/** Returns a function that names the author of a message: a person, or the model that answered. */
-export function useAuthorName(): (message: Pick<RoomMessage, 'authorName' | 'model'>) => string {
+/** Returns a function that names the author of a message: a person, or the model or assistant that answered. */
+export function useAuthorName(): (message: Pick<RoomMessage, 'authorName' | 'model' | 'assistant'>) => string {
   const { getModelName } = useRoom()
-  return ({ authorName, model }) => (model === null ? authorName || t('app.rooms.somebody') : getModelName(model))
+  return ({ authorName, model, assistant }) =>
+    model === null ? authorName || t('app.rooms.somebody') : getModelName(model, assistant)
 }
 
 const unreadableLabels = {
@@ -231,7 +232,7 @@ function DisclosureDialog({ disclosure, close }: { disclosure: Disclosure; close
   const { getModelName } = useRoom()
   const members = useRoomView((view) => view.members)
   const byId = useRoomView((view) => view.byId)
-  const { model, provider, parts, createdAt } = disclosure
+  const { model, assistant, provider, parts, createdAt } = disclosure
   const texts = parts.filter(({ kind }) => kind === 'text')
   const files = parts.filter(({ kind }) => kind !== 'text')
   const bytes = parts.reduce((sum, part) => sum + part.bytes, 0)
@@ -245,6 +246,8 @@ function DisclosureDialog({ disclosure, close }: { disclosure: Disclosure; close
           provider,
           at: formatTimestamp(new Date(createdAt)),
         })}
+        {assistant !== null &&
+          ` ${t('app.rooms.disclosedToAssistant', { name: getModelName(model, assistant), label: `@${assistant}` })}`}
       </p>
       <ul>
         <li>{t('app.rooms.disclosedMessages', { count: texts.length })}</li>
@@ -253,9 +256,9 @@ function DisclosureDialog({ disclosure, close }: { disclosure: Disclosure; close
       </ul>
       {quoted.length > 0 && (
         <ul className={styles.quotations}>
-          {[...new Set(quoted)].map(({ id, authorName, text, model: by }) => (
+          {[...new Set(quoted)].map(({ id, authorName, text, model: by, assistant: asked }) => (
             <li key={id} dir="auto">
-              <strong>{by === null ? authorName : getModelName(by)}</strong> {text.slice(0, 120)}
+              <strong>{by === null ? authorName : getModelName(by, asked)}</strong> {text.slice(0, 120)}
             </li>
           ))}
         </ul>

@@ -1,4 +1,5 @@
 import { useId, useRef, useState } from 'react'
+import { SvcError } from '../../../client/index.ts'
 import { describeError, InputError, isRateLimited } from '../shared/api/error-text.ts'
 import { Composer, SendButton, useInsertions, useSubmit } from '../shared/conversation/composer.tsx'
 import { useDraft } from '../shared/conversation/draft.ts'
@@ -19,9 +20,11 @@ import { mentionsAny } from './mentions.ts'
 import { OutboxFull } from './message-sender.ts'
 import { useTypingSignal } from './presence.ts'
 import { canWrite, getAiHandle, getAiHandles, getOwnId } from './room.ts'
+import { findAskedAssistant, type RoomAssistant, useRoomAssistants } from './room-assistants.ts'
 import styles from './room-composer.module.css'
 import { useRoom, useRoomView } from './room-context.ts'
 import { sealRoomFile } from './room-files.ts'
+import { listPeople } from './room-members.ts'
 
 interface RoomComposerProps {
   /** The id of the message that a reply belongs to. */
@@ -38,9 +41,9 @@ export function RoomComposer({ thread }: RoomComposerProps) {
 function MessageForm({ thread }: RoomComposerProps) {
   const { session } = useRoom()
   const field = useRef<HTMLTextAreaElement>(null)
-  const { draft, uploads, question, error, canSubmit, submit } = useMessageForm(thread)
+  const { draft, uploads, question, chooseAssistant, error, canSubmit, submit } = useMessageForm(thread)
   const sendTyping = useTypingSignal()
-  const mentions = useMentionCompletion(draft.text, field, draft.write)
+  const mentions = useMentionCompletion(draft.text, field, draft.write, chooseAssistant)
   useInsertions(thread === null ? 'room' : 'thread', draft, field)
   const write = (text: string) => {
     draft.write(text)
@@ -115,19 +118,29 @@ function useSealedUploads(draftName: string) {
   return useUploads(draftName, { seal })
 }
 
-/** Returns the model and the disclosure of a question, if the text mentions the AI handle. */
-function useQuestion(text: string, thread: string | null) {
+/** Returns the assistant that a text asks, and a function that says which one was chosen from the suggestions. */
+function useAskedAssistant(text: string) {
+  const assistants = useRoomAssistants()
+  const members = useRoomView((view) => view.members)
+  const [chosen, chooseAssistant] = useState<string>()
+  const people = new Set(listPeople(members).map(({ username }) => username?.toLowerCase() ?? ''))
+  return { assistant: findAskedAssistant(text, { assistants, people, chosen }), chooseAssistant }
+}
+
+/** Returns the model and the disclosure of a question, if the text mentions an assistant or the AI handle. */
+function useQuestion(text: string, thread: string | null, assistant: RoomAssistant | undefined) {
   const { session, store } = useRoom()
-  const isQuestion = mentionsAny(text, getAiHandles(session))
+  const isQuestion = assistant !== undefined || mentionsAny(text, getAiHandles(session))
   // Renders again for each new message while a model is mentioned, as the disclosure changes.
   useRoomView(({ byId }) => (isQuestion ? byId : undefined))
   const { data: models } = useModels()
-  const { model, choose } = useChosenModel(models)
+  const { model: lastModel, choose } = useChosenModel(models)
+  const model = assistant ? models?.find(({ modelId }) => modelId === assistant.model) : lastModel
   const [scope, setScope] = useState<DisclosurePreview['scope']>(thread === null ? 'message' : 'thread')
   const [shouldIncludeFiles, setShouldIncludeFiles] = useState(true)
   if (!isQuestion) return undefined
   const disclosure = previewDisclosure({ view: store.view, thread, scope, text, shouldIncludeFiles })
-  return { models, model, choose, scope, setScope, shouldIncludeFiles, setShouldIncludeFiles, disclosure }
+  return { assistant, models, model, choose, scope, setScope, shouldIncludeFiles, setShouldIncludeFiles, disclosure }
 }
 
 /** The message that is being written. */
@@ -138,7 +151,8 @@ function useMessageForm(thread: string | null) {
   const draft = useDraft(session.conversationKey, getOwnId(session), draftName)
   const text = draft.text.trim()
   const uploads = useSealedUploads(draftName)
-  const question = useQuestion(text, thread)
+  const { assistant, chooseAssistant } = useAskedAssistant(text)
+  const question = useQuestion(text, thread, assistant)
   const isOnline = useIsOnline()
   const obstacle = useObstacle()
   const hasContent = (text !== '' || uploads.ids.length > 0) && !uploads.isUploading
@@ -154,13 +168,30 @@ function useMessageForm(thread: string | null) {
     const id = await store.waitUntilSent(clientId)
     if (id === undefined) throw new InputError(t('app.rooms.notAsked'))
     const { model, disclosure, shouldIncludeFiles } = question
-    question.choose(model.modelId)
-    await askModel(store, { id, thread, model: model.modelId, disclosure, shouldIncludeFiles }).finally(refreshLimits)
+    const asked = { id, thread, disclosure, shouldIncludeFiles }
+    if (assistant) await askAssistant(assistant, (name) => askModel(store, { ...asked, model: name }))
+    else {
+      question.choose(model.modelId)
+      await askModel(store, { ...asked, model: model.modelId }).finally(refreshLimits)
+    }
   }
-  return { draft, uploads, question, ...useSubmit(canSend, send) }
+  return { draft, uploads, question, chooseAssistant, ...useSubmit(canSend, send) }
+}
+
+/** Asks an assistant, and says in the words of the room that the person may no longer do so. */
+async function askAssistant({ handle }: RoomAssistant, ask: (name: string) => Promise<void>): Promise<void> {
+  try {
+    await ask(`assistant/${handle}`)
+  } catch (error) {
+    if (!(error instanceof SvcError) || error.code !== 'not_permitted') throw error
+    throw new InputError(t('app.rooms.assistantRefused', { handle }))
+  } finally {
+    refreshLimits()
+  }
 }
 
 interface AskPanelProps {
+  assistant: RoomAssistant | undefined
   models: readonly ChatModel[] | undefined
   model: ChatModel | undefined
   choose: (modelId: string) => void
@@ -180,7 +211,7 @@ const scopeLabels = {
 
 /** Previews the data that a model will receive, and lets the person choose it. */
 function AskPanel(props: AskPanelProps) {
-  const { models, model, choose, scope, setScope, disclosure, hasThread } = props
+  const { assistant, models, model, choose, scope, setScope, disclosure, hasThread } = props
   const { shouldIncludeFiles, setShouldIncludeFiles } = props
   const id = useId()
   const scopes = hasThread ? (['message', 'thread', 'last'] as const) : (['message', 'last'] as const)
@@ -188,7 +219,16 @@ function AskPanel(props: AskPanelProps) {
     <fieldset className={styles.question}>
       <legend className="off-screen">{t('app.rooms.ask')}</legend>
       <p className={styles.model}>
-        {t('app.rooms.ask')} <ModelButton models={models} model={model} choose={choose} />
+        {assistant ? (
+          t(model ? 'app.rooms.askAssistant' : 'app.rooms.assistantModelGone', {
+            name: assistant.name,
+            model: model?.label ?? assistant.model,
+          })
+        ) : (
+          <>
+            {t('app.rooms.ask')} <ModelButton models={models} model={model} choose={choose} />
+          </>
+        )}
         {model && <span className="hint">{model.providerName}</span>}
       </p>
       {scopes.map((each) => (

@@ -1,6 +1,7 @@
 import { createContext, useCallback, useContext, useEffect, useMemo, useState, useSyncExternalStore } from 'react'
 import { type ChatModel, findModelLabel, useModels } from '../shared/models/models.ts'
 import { type Session, useSession } from '../shared/session.tsx'
+import { nameAssistant, useRoomAssistants } from './room-assistants.ts'
 import { RoomSearch } from './room-search.ts'
 import { RoomStore, type RoomView } from './room-store.ts'
 
@@ -9,8 +10,8 @@ interface RoomState {
   store: RoomStore
   /** Searches the whole history of the room. */
   search: RoomSearch
-  /** Returns the label of a model. */
-  getModelName: (modelId: string) => string
+  /** Returns the label of a model, or the name of the assistant that was asked, as in `helper@3`. */
+  getModelName: (modelId: string, assistant?: string | null) => string
   /** Opens a thread beside the room, or closes it. */
   showThread: (id: string | undefined) => void
 }
@@ -53,7 +54,12 @@ export function useOpenRoom(slug: string, showThread: RoomState['showThread']): 
     }
   }, [session, slug])
   const { data: models = noModels } = useModels()
-  const getModelName = useCallback((modelId: string) => findModelLabel(modelId, models), [models])
+  const assistants = useRoomAssistants()
+  const getModelName = useCallback(
+    (modelId: string, assistant: string | null = null) =>
+      assistant === null ? findModelLabel(modelId, models) : nameAssistant(assistant, assistants),
+    [models, assistants],
+  )
   return useMemo(
     () => ({ session, store, search, getModelName, showThread }),
     [session, store, search, getModelName, showThread],

@@ -35,6 +35,8 @@ export interface RoomMessage {
   text: string
   sources: Source[]
   model: string | null
+  /** The assistant that was asked, with its version, as in `helper@3`; null if a model was. */
+  assistant: string | null
   unreadable?: UnreadableReason | undefined
   isDeleted: boolean
   files: RoomFile[]
@@ -69,6 +71,7 @@ export class MessageOpener {
       subSeq,
       clientId,
       model,
+      assistant: readAssistant(stored),
       content,
       keyEpoch,
       createdAt,
@@ -135,6 +138,11 @@ export class MessageOpener {
 
 function ignoreOtherKey(error: unknown): undefined {
   if (!(error instanceof CannotOpen)) throw error
+}
+
+function readAssistant({ metadata }: StoredRoomMessage): string | null {
+  const assistant = metadata?.['assistant']
+  return typeof assistant === 'string' ? assistant : null
 }
 
 function getFiles({ relations }: StoredRoomMessage): RoomFile[] {

@@ -18,7 +18,7 @@ interface SearchedRoom {
 }
 
 /** The parts of a message that are shown of a hit. */
-type FoundMessage = Pick<RoomMessage, 'id' | 'thread' | 'authorName' | 'model' | 'createdAt'>
+type FoundMessage = Pick<RoomMessage, 'id' | 'thread' | 'authorName' | 'model' | 'assistant' | 'createdAt'>
 
 export type RoomHit = SearchHit<FoundMessage>
 
@@ -115,11 +115,12 @@ const readHistory = (id: string, number: number) =>
     }),
   )
 
-const toFound = ({ id, thread, authorName, model, createdAt }: RoomMessage): FoundMessage => ({
+const toFound = ({ id, thread, authorName, model, assistant, createdAt }: RoomMessage): FoundMessage => ({
   id,
   thread,
   authorName,
   model,
+  assistant,
   createdAt,
 })
 

@@ -41,7 +41,7 @@ function RunningAnswer({ disclosure }: { disclosure: Disclosure }) {
   const members = useRoomView((view) => view.members)
   const [error, setError] = useState<unknown>()
   const { id, user } = disclosure
-  const model = getModelName(disclosure.model)
+  const model = getModelName(disclosure.model, disclosure.assistant)
   const answer = useRoomView(({ streamingAnswers }) => streamingAnswers.get(id))
   const isAsker = user === getOwnId(session)
   const canStop = isAsker || room?.role === 'admin'
@@ -65,12 +65,12 @@ function RunningAnswer({ disclosure }: { disclosure: Disclosure }) {
   )
 }
 
-function FailedAnswer({ disclosure: { model, error } }: { disclosure: Disclosure }) {
+function FailedAnswer({ disclosure: { model, assistant, error } }: { disclosure: Disclosure }) {
   const { getModelName } = useRoom()
   const key = `app.error.${error}`
   return (
     <Notice kind="error" role="alert">
-      {t('app.rooms.answerFailed', { model: getModelName(model) })} {hasLabel(key) ? t(key) : ''}
+      {t('app.rooms.answerFailed', { model: getModelName(model, assistant) })} {hasLabel(key) ? t(key) : ''}
     </Notice>
   )
 }
