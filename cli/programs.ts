@@ -11,6 +11,7 @@ import { deprecationsCommand } from './commands/deprecations.ts'
 import { exportUserCommand } from './commands/export-user.ts'
 import { filesCommand } from './commands/files.ts'
 import { invitationCommand } from './commands/invitation.ts'
+import { knowledgeCommand } from './commands/knowledge.ts'
 import { limitsCommand } from './commands/limits.ts'
 import { makeMigrationCommand } from './commands/make-migration.ts'
 import { mcpCommand } from './commands/mcp.ts'
@@ -69,6 +70,7 @@ export const svc: Program = {
     usage: usageCommand(context),
     limits: limitsCommand(context),
     assistants: assistantsCommand(context),
+    knowledge: knowledgeCommand(context),
     files: filesCommand(context),
     audit: auditCommand(context),
     realtime: realtimeCommand(context),

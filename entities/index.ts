@@ -11,6 +11,7 @@ import { ExtAppLink } from './apps/ext-app-link.ts'
 import { Assistant, AssistantEditor, AssistantFavorite } from './assistants/assistant.ts'
 import { AssistantVersion } from './assistants/assistant-version.ts'
 import { Knowledge, KnowledgeFile, KnowledgePassage, KnowledgeTerms } from './assistants/knowledge.ts'
+import { KnowledgeEmbedding, KnowledgeIndex, KnowledgeVector } from './assistants/knowledge-vectors.ts'
 import { AiModel } from './catalogue/ai-model.ts'
 import { AiModelDescription } from './catalogue/ai-model-description.ts'
 import { AiModelUsageRule } from './catalogue/ai-model-usage-rule.ts'
@@ -84,6 +85,9 @@ export const entities = [
   KnowledgeFile,
   KnowledgePassage,
   KnowledgeTerms,
+  KnowledgeIndex,
+  KnowledgeEmbedding,
+  KnowledgeVector,
   FrontendMigration,
   AppliedFrontendMigration,
   FrontendMigrationUserdata,

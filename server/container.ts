@@ -1,5 +1,8 @@
 import type { FastifyBaseLogger } from 'fastify'
 import { AppFiles } from '../facades/web/app-files.ts'
+import { embedTexts } from '../routers/ai/embed.ts'
+import { createContext } from '../routers/core/context.ts'
+import type { EmbedRequest } from '../routers/core/embedder.ts'
 import { extend } from '../routers/core/extension.ts'
 import { SingleFlight } from '../routers/core/load/single-flight.ts'
 import type { ProcessServices, Services, TextServices } from '../routers/core/services.ts'
@@ -168,7 +171,7 @@ function createServices(options: ContainerOptions, parts: Parts): Services {
     changes: changes.services,
     limits: createLimitServices(env, parts.keyValue),
     stores: { kv, answers, previews, previewReads: new SingleFlight<string>() },
-    ai: parts.ai.services,
+    ai: { ...parts.ai.services, embed: (request) => embedAs(services, request) },
     files: createFileServices({
       attachments,
       textExtractor: texts.extractor,
@@ -182,6 +185,12 @@ function createServices(options: ContainerOptions, parts: Parts): Services {
     process: createProcessServices(options, parts),
   }
   return services
+}
+
+/** Embeds texts in the name of a caller, whose own response gets no notes about limits. */
+const embedAs = (services: Services, request: EmbedRequest) => {
+  const { caller, requestId, signal } = request
+  return embedTexts({ ...createContext(services, { caller, requestId, signal: () => signal }), caller }, request)
 }
 
 const createProcessServices = (

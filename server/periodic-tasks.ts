@@ -98,6 +98,7 @@ export function createPeriodicTasks({ env, database, host, metrics, jobQueue }: 
     { name: 'expired exports', period: HOUR_MS, run: () => host.personExports.deleteExpired() },
     { name: 'lost texts', period: HOUR_MS, run: () => host.files.planLostTexts() },
     { name: 'lost knowledge files', period: HOUR_MS, run: () => host.knowledge.planLost() },
+    { name: 'replaced vectors', period: HOUR_MS, run: () => host.knowledge.deleteRetired() },
     { name: 'old disclosures', period: HOUR_MS, run: () => host.rooms.deleteOldDisclosures() },
     {
       name: 'sample of metrics',

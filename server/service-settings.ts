@@ -82,8 +82,18 @@ const readQuotas = (
   rooms: readRoomQuotas(env),
   conversations: readConversationQuotas(env),
   attachments: readAttachmentQuotas(env),
-  knowledge: { bytesPerPerson: env.KNOWLEDGE_QUOTA, filesPerPerson: env.KNOWLEDGE_QUOTA_FILES },
+  knowledge: readKnowledgeSettings(env),
   sharedLinks: readSharedLinkSettings(env),
+})
+
+const readKnowledgeSettings = (env: Env): Settings['knowledge'] => ({
+  bytesPerPerson: env.KNOWLEDGE_QUOTA,
+  filesPerPerson: env.KNOWLEDGE_QUOTA_FILES,
+  embedding:
+    env.KNOWLEDGE_EMBEDDING_MODEL === undefined
+      ? undefined
+      : { model: env.KNOWLEDGE_EMBEDDING_MODEL, dimensions: env.KNOWLEDGE_EMBEDDING_DIMENSIONS ?? null },
+  wordsWeight: env.KNOWLEDGE_WORDS_WEIGHT,
 })
 
 const readRoomQuotas = (env: Env): Settings['rooms'] => ({

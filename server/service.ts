@@ -7,7 +7,7 @@ import { createContext } from '../routers/core/context.ts'
 import type { Services } from '../routers/core/services.ts'
 import { withTimeout } from '../routers/core/timeout.ts'
 import { type Api, createCaller } from '../routers/index.ts'
-import type { JobHandlers } from '../routers/ports/job-queue.ts'
+import type { JobHandlers, JobName } from '../routers/ports/job-queue.ts'
 import { readAiUser } from './ai-user.ts'
 import { buildApp } from './app.ts'
 import { frontEndFolder } from './app-source.ts'
@@ -163,6 +163,7 @@ async function startOnPort(options: ServiceOptions, claimed: ClaimedPort): Promi
     log.info(await core.host.models.sync(), 'the models were synchronised')
     await syncExtApps(core.host, options)
     await syncLimits(core.host, log)
+    await prepareIndex(core.host, log)
     await core.host.migrations.register()
     await core.jobQueue.prepare()
     await warnAtStart(core.services, env)
@@ -179,14 +180,7 @@ async function startOnPort(options: ServiceOptions, claimed: ClaimedPort): Promi
     await claimed.release()
     const address = { port: env.PORT, host: env.HOST, backlog: BACKLOG }
     const url = await app.listen(address).catch((error) => rethrowPortError(error, env))
-    // An export holds one of the few connections for long statements.
-    const concurrency = {
-      'extract-text': env.FILE_TEXT_WORKERS,
-      'read-knowledge': env.FILE_TEXT_WORKERS,
-      'export-person': 1,
-      'revoke-accounts': 1,
-    }
-    await core.jobQueue.work(createJobHandlers(core.services), concurrency)
+    await core.jobQueue.work(createJobHandlers(core.services), countWorkers(env))
     const stopPeriodicTasks = startPeriodicTasks(core.periodicTasks, { log, traces, firstRunMs })
     const stop = async () => {
       await shutDownGracefully({ env, services: core.services, app, drain, realtime })
@@ -233,6 +227,15 @@ async function syncLimits(host: Api, log: FastifyBaseLogger): Promise<void> {
     )
 }
 
+/** Begins the first index of vectors, and tells when the embedding model was exchanged. */
+async function prepareIndex(host: Api, log: FastifyBaseLogger): Promise<void> {
+  if (await host.knowledge.prepareIndex())
+    log.warn(
+      {},
+      'Knowledge has no vectors of KNOWLEDGE_EMBEDDING_MODEL. `svc knowledge rebuild` shows the price and makes them; until then it is searched as before.',
+    )
+}
+
 /** Logs unresolved names in the configuration. They are no error: tools and groups may appear later. */
 async function warnOfUnresolvedNames({ models, limits }: Api, log: FastifyBaseLogger): Promise<void> {
   const names = [...(await models.unresolved()), ...(await limits.unresolved())]
@@ -273,6 +276,17 @@ async function shutDownGracefully({ env, services, app, drain, realtime }: Shutd
 /** Returns how long the stopping service still serves requests, so that load balancers notice that it is not ready. */
 const chooseDrainDelay = ({ DRAIN_DELAY, NODE_ENV }: Env) => DRAIN_DELAY ?? (NODE_ENV === 'production' ? 5000 : 0)
 
+/** Returns how many jobs of each name this process runs at once. */
+const countWorkers = ({ FILE_TEXT_WORKERS }: Env): Readonly<Record<JobName, number>> => ({
+  'extract-text': FILE_TEXT_WORKERS,
+  'read-knowledge': FILE_TEXT_WORKERS,
+  // These wait for the embedding model most of the time.
+  'embed-knowledge': 2,
+  // An export holds one of the few connections for long statements.
+  'export-person': 1,
+  'revoke-accounts': 1,
+})
+
 /** Creates the handlers of queued jobs, which call procedures as the host. */
 function createJobHandlers(services: Services): JobHandlers {
   const host = (signal?: AbortSignal): Api =>
@@ -287,6 +301,10 @@ function createJobHandlers(services: Services): JobHandlers {
     'read-knowledge': {
       run: (input, signal) => host(signal).knowledge.read(input),
       giveUp: (input) => host().knowledge.giveUp(input),
+    },
+    'embed-knowledge': {
+      run: (input, signal) => host(signal).knowledge.embed(input),
+      giveUp: (input) => host().knowledge.giveUpEmbedding(input),
     },
     'export-person': {
       run: (input, signal) => host(signal).personExports.make(input),

@@ -8,6 +8,13 @@ import {
   type knowledgeFailures,
   type knowledgeFileStates,
 } from './knowledge.ts'
+import {
+  type ActiveIndex,
+  activeIndex,
+  type EmbeddingProgress,
+  embeddingProgress,
+  isBeingEmbedded,
+} from './knowledge-vectors.sql.ts'
 
 const knowledge = Knowledge.tableName
 const files = KnowledgeFile.tableName
@@ -32,6 +39,8 @@ export interface ListedKnowledge {
   createdAt: string
   /** Numbers of files by their states. */
   files: Record<KnowledgeFileState, number>
+  /** Files that are searchable by their words while they are being embedded. */
+  embedding: number
   bytes: number
   passages: number
 }
@@ -42,6 +51,7 @@ export const listKnowledge = statement<ListedKnowledge>(
   `select k.id, k.name, ${isoTime('k.created_at')} as "createdAt",
           json_build_object('waiting', count(*) filter (where f.state = 'waiting'), 'reading', count(*) filter (where f.state = 'reading'),
             'ready', count(*) filter (where f.state = 'ready'), 'failed', count(*) filter (where f.state = 'failed')) as files,
+          (count(*) filter (where f.state = 'ready' and ${isBeingEmbedded}))::int as embedding,
           coalesce(sum(f.bytes), 0)::float8 as bytes, coalesce(sum(f.passages), 0)::int as passages
      from ${knowledge} k left join ${files} f on f.knowledge_id = k.id
     where k.owner_id = $1::int group by k.id order by lower(k.name), k.id`,
@@ -96,6 +106,8 @@ export interface ListedKnowledgeFile {
   passages: number
   truncated: boolean
   notes: TextNote[]
+  /** Null if no embedding model is set, or before the file was read. */
+  embedding: EmbeddingProgress | null
   createdAt: string
 }
 
@@ -107,7 +119,7 @@ export const listKnowledgeFiles = statement<{ file: ListedKnowledgeFile | null; 
   'list-knowledge-files',
   `select case when f.id is not null then json_build_object('id', f.id, 'path', f.path, 'mime', f.mime, 'bytes', f.bytes, 'state', f.state,
             'failure', f.failure, 'language', f.language, 'pages', f.pages, 'passages', f.passages, 'truncated', f.truncated,
-            'notes', f.notes, 'createdAt', ${isoTime('f.created_at')}) end as file, (count(f.id) over ())::int as total
+            'notes', f.notes, 'embedding', ${embeddingProgress}, 'createdAt', ${isoTime('f.created_at')}) end as file, (count(f.id) over ())::int as total
      from ${knowledge} k left join ${files} f on f.knowledge_id = k.id
     where k.id = $2::int and k.owner_id = $1::int order by f.path, f.id desc limit $3::int offset $4::int`,
 )
@@ -154,10 +166,11 @@ export const deleteKnowledgeFiles = statement<{ uuid: string; state: KnowledgeFi
   `delete from ${files} where knowledge_id = $1::int and id = any($2::int[]) returning uuid, state`,
 )
 
-/** Cancels the reading of a file. Values: the id of the locked knowledge, and the id of the file. */
-export const cancelKnowledgeFile = statement<{ uuid: string }>(
+/** Cancels the reading or embedding of a file. Values: the id of the locked knowledge, and the id of the file. */
+export const cancelKnowledgeFile = statement<{ uuid: string; state: KnowledgeFileState }>(
   'cancel-knowledge-file',
-  `delete from ${files} where knowledge_id = $1::int and id = $2::int and state in ('waiting', 'reading') returning uuid`,
+  `delete from ${files} f where f.knowledge_id = $1::int and f.id = $2::int
+      and (f.state in ('waiting', 'reading') or (f.state = 'ready' and ${isBeingEmbedded})) returning f.uuid, f.state`,
 )
 
 /** A file that a job reads. */
@@ -193,10 +206,10 @@ export const deleteEarlierVersions = statement<{ uuid: string }>(
   `delete from ${files} where knowledge_id = $1::int and path = $2 and id < $3::int returning uuid`,
 )
 
-/** Values: the file's id, language, pages or null, number of passages, whether it is truncated, and notes as JSON. */
+/** Values: the file's id, language, pages or null, number of passages, whether it is truncated, notes as JSON, and tokens. */
 export const finishReading = statement<never>(
   'finish-reading-knowledge-file',
-  `update ${files} set state = 'ready', language = $2, pages = $3::int, passages = $4::int, truncated = $5::bool, notes = $6::jsonb
+  `update ${files} set state = 'ready', language = $2, pages = $3::int, passages = $4::int, truncated = $5::bool, notes = $6::jsonb, tokens = $7::int
     where id = $1::int and state = 'reading'`,
 )
 
@@ -223,10 +236,16 @@ export const insertPassages = statement<never>(
 /**
  * Finds a person's own knowledge for a search. Values: the owner's id, and the id.
  */
-export const findSearchable = statement<{ id: number; version: number; languages: string[] }>(
+export const findSearchable = statement<{
+  id: number
+  version: number
+  languages: string[]
+  vectors: ActiveIndex | null
+}>(
   'find-searchable-knowledge',
   `select k.id, k.version,
-          to_json(array(select distinct f.language from ${files} f where f.knowledge_id = k.id and f.state = 'ready')) as languages
+          to_json(array(select distinct f.language from ${files} f where f.knowledge_id = k.id and f.state = 'ready')) as languages,
+          ${activeIndex} as vectors
      from ${knowledge} k where k.id = $2::int and k.owner_id = $1::int`,
 )
 

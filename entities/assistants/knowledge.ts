@@ -64,6 +64,8 @@ export const KnowledgeFile = defineEntity({
     /** Pages or slides; null if the format has none, and before the file was read. */
     pages: p.integer().nullable(),
     passages: p.integer().default(0),
+    /** Estimated tokens of all passages, with what stands above them, as an embedding model gets them; null before the file was read. */
+    tokens: p.integer().nullable(),
     /** True if the file has more text than is read. */
     truncated: p.boolean().default(false),
     notes: p.json<TextNote[]>().defaultRaw(`'[]'`),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { EmbeddedTexts, EmbedRequest } from '../core/embedder.ts'
 import { type Issue, Problem } from '../core/problems.ts'
 import { createTimeLimit } from '../core/timeout.ts'
 import { about, userWith, withBodySize } from '../core/trpc.ts'
@@ -66,6 +67,36 @@ async function createEmbeddings(
     return { call, reservation: await reserveBudget(ctx, { call, bounds: embeddingBounds }) }
   })
   return await embedWithMeter(ctx, call, reservation)
+}
+
+/** The parts of a request that the service itself makes, such as one for knowledge. */
+type TextRequest = Pick<EmbedRequest, 'model' | 'dimensions' | 'texts' | 'signal'>
+
+/**
+ * Embeds texts for knowledge. The model of the installation is for everybody, whatever its groups are, and such calls do not count as
+ * requests of the person, who has not sent them one by one.
+ */
+export async function embedTexts(
+  ctx: ChatContext,
+  { model: name, dimensions, texts, signal }: TextRequest,
+): Promise<EmbeddedTexts> {
+  const userId = ctx.caller.person.id
+  const { call, reservation } = await prepareCall(ctx, async (find) => {
+    const model = await find(name, 'main', 'embedding')
+    if (!model || !embeddingInputs[model.adapter as Adapter]) throw new Problem('not_found')
+    const input = texts.map((text) => clipText(text, model.limits?.maxInputTokens ?? Infinity))
+    const inputTokens = Math.ceil(estimateEmbeddingTokens(input))
+    const call = { model, input, dimensions, inputTokens, userId, signal }
+    return { call, reservation: await reserveBudget(ctx, { call, bounds: embeddingBounds }) }
+  })
+  const { embeddings, usage } = await embedWithMeter(ctx, call, reservation)
+  return { vectors: embeddings, estimatedTokens: call.inputTokens, billedTokens: usage.inputTokens }
+}
+
+/** Cuts a text that has more tokens than the model takes. */
+const clipText = (text: string, maxTokens: number): string => {
+  const tokens = estimateEmbeddingTokens([text])
+  return tokens <= maxTokens ? text : text.slice(0, Math.floor((text.length * maxTokens) / tokens)).toWellFormed()
 }
 
 /** Embeds the texts and writes the usage record. */

@@ -42,6 +42,7 @@ import type { Subscriptions } from '../ports/subscriptions.ts'
 import type { Vault } from '../ports/vault.ts'
 import type { WebReader } from '../ports/web-reader.ts'
 import type { ResourceCatalogue } from '../resource/catalogue.ts'
+import type { Embedder } from './embedder.ts'
 import type { Extensions } from './extension.ts'
 import type { HookRegistry } from './hooks.ts'
 import type { InFlightLimiter, KeyedSemaphore } from './load/concurrency.ts'
@@ -111,6 +112,8 @@ export interface StoreServices {
 /** Models, their tools, and the usage of both. */
 export interface AiServices {
   models: ModelGateway
+  /** Embeds texts for knowledge. */
+  embed: Embedder
   callableModels: CallableModels
   callableAssistants: CallableAssistants
   toolServers: ToolServers

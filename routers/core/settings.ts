@@ -68,7 +68,7 @@ export interface Settings {
   rooms: RoomQuotas
   conversations: ConversationQuotas
   attachments: AttachmentQuotas
-  knowledge: KnowledgeQuotas
+  knowledge: KnowledgeSettings
   /** True if an assistant for all answers only by versions that an administrator has approved. */
   reviewsAssistants: boolean
   sharedLinks: SharedLinkSettings
@@ -176,10 +176,14 @@ export interface AttachmentQuotas {
   uploadTimeout: number
 }
 
-/** Limits of all knowledge of a person together. */
-export interface KnowledgeQuotas {
+/** Limits of all knowledge of a person together, and the search in it. */
+export interface KnowledgeSettings {
   bytesPerPerson: number
   filesPerPerson: number
+  /** The embedding model by its name in requests, with the dimensions that it is asked for; undefined for a search by words alone. */
+  embedding: { model: string; dimensions: number | null } | undefined
+  /** Weight of the search by words beside the search by meaning, which has 1. */
+  wordsWeight: number
 }
 
 /** People who may read what links lead to, at most; each value includes those before it. */

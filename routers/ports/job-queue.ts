@@ -5,6 +5,7 @@ import type { SealedConnection } from '../../entities/catalogue/mcp-connection.s
 export interface JobInputs {
   'extract-text': { attachmentId: number }
   'read-knowledge': { fileId: number }
+  'embed-knowledge': { embeddingId: number }
   'export-person': { exportId: number }
   /** Sealed tokens whose connections are gone. */
   'revoke-accounts': { connections: SealedConnection[] }
@@ -16,6 +17,8 @@ export interface PlannedJob<Name extends JobName> {
   input: JobInputs[Name]
   /** Waiting jobs with higher priority run first; the default is 0. */
   priority?: number
+  /** Seconds until it may start; the default is 0. */
+  delaySeconds?: number
 }
 
 /** A queue of background jobs. Any replica runs them, one at a time, and retries those of a failed replica. */

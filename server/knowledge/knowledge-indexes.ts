@@ -3,6 +3,7 @@ import { KeyedSemaphore } from '../../routers/core/load/concurrency.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { IndexQuery, KnowledgeIndexes, RankedPassage } from '../../routers/ports/knowledge-indexes.ts'
 import type { IndexReply, IndexResult, IndexTask } from './index-worker.ts'
+import { fusePassages } from './search-index.ts'
 
 interface PendingTask {
   resolve(result: IndexResult): void
@@ -33,46 +34,56 @@ export class ThreadedIndexes implements KnowledgeIndexes {
   }
 
   async search(search: IndexQuery): Promise<RankedPassage[]> {
-    const found = await this.#find(search)
-    if (found) return found
-    using _turn = await this.#building.acquire('all', () => search.signal)
-    // Another search may have made it meanwhile.
-    return (await this.#find(search)) ?? (await this.#build(search))
+    const found = await this.#findOrBuild(search)
+    const { ranked = [], nearest = [] } = found
+    const { vectors, limit } = search
+    if (!vectors || nearest.length === 0) return ranked.slice(0, limit)
+    const sealed = await vectors.find(nearest)
+    const { ranked: byVectors = [] } = await this.#run({ kind: 'rank', embedding: vectors.embedding, vectors: sealed })
+    return fusePassages(ranked, byVectors, vectors.wordsWeight).slice(0, limit)
   }
 
   async close(): Promise<void> {
     await this.#worker?.terminate()
   }
 
-  async #find({ knowledgeId, version, terms, limit }: IndexQuery): Promise<RankedPassage[] | undefined> {
-    const { ranked, isTooLarge } = await this.#run({ kind: 'search', knowledgeId, version, terms, limit })
-    if (isTooLarge) throw createTooLargeProblem()
-    return ranked
+  async #findOrBuild(search: IndexQuery): Promise<IndexResult> {
+    const found = await this.#find(search)
+    if (found.ranked) return found
+    using _turn = await this.#building.acquire('all', () => search.signal)
+    // Another search may have made it meanwhile.
+    const made = await this.#find(search)
+    return made.ranked ? made : this.#build(search)
   }
 
-  async #build({
-    load,
-    signal,
-    reportUnreadable,
-    knowledgeId,
-    version,
-    terms,
-    limit,
-  }: IndexQuery): Promise<RankedPassage[]> {
+  async #find(search: IndexQuery): Promise<IndexResult> {
+    const result = await this.#run({ kind: 'search', ...toQuery(search) })
+    if (result.isTooLarge) throw createTooLargeProblem()
+    return result
+  }
+
+  async #build(search: IndexQuery): Promise<IndexResult> {
+    const { load, vectors, terms } = search
+    const query = toQuery(search)
+    const { knowledgeId, version, vectorsId } = query
+    const name = { knowledgeId, version, vectorsId }
     const languages = terms.map(({ language }) => language)
     try {
-      for await (const files of load()) {
-        if (signal.aborted) throw new Problem('client_gone')
-        const added = await this.#run({ kind: 'add', knowledgeId, version, languages, files })
-        if (added.isTooLarge) throw createTooLargeProblem()
-        if (added.unreadable?.length) reportUnreadable(added.unreadable)
-      }
-      const { ranked = [] } = await this.#run({ kind: 'finish', knowledgeId, version, terms, limit })
-      return ranked
+      for await (const files of load()) await this.#add({ kind: 'add', ...name, languages, files }, search)
+      for await (const sealed of vectors?.load() ?? [])
+        await this.#add({ kind: 'add-vectors', ...name, vectors: sealed }, search)
+      return await this.#run({ kind: 'finish', ...query })
     } catch (error) {
-      await this.#run({ kind: 'abandon', knowledgeId, version })
+      await this.#run({ kind: 'abandon', ...name })
       throw error
     }
+  }
+
+  async #add(task: IndexTask, { signal, reportUnreadable }: IndexQuery): Promise<void> {
+    if (signal.aborted) throw new Problem('client_gone')
+    const { isTooLarge, unreadable } = await this.#run(task)
+    if (isTooLarge) throw createTooLargeProblem()
+    if (unreadable?.length) reportUnreadable(unreadable)
   }
 
   #run(task: IndexTask): Promise<IndexResult> {
@@ -107,6 +118,18 @@ export class ThreadedIndexes implements KnowledgeIndexes {
     this.#pending.clear()
   }
 }
+
+/** Passages of a ranking by words that is joined with one by vectors. */
+const MAX_FUSED = 200
+
+const toQuery = ({ knowledgeId, version, terms, limit, vectors }: IndexQuery) => ({
+  knowledgeId,
+  version,
+  vectorsId: vectors?.indexId ?? null,
+  terms,
+  limit: vectors ? Math.max(limit, MAX_FUSED) : limit,
+  embedding: vectors?.embedding,
+})
 
 const createTooLargeProblem = () =>
   new Problem('conflict', {

@@ -1,4 +1,6 @@
-import type { QueryTerms, RankedPassage, WordCounts } from '../../routers/ports/knowledge-indexes.ts'
+import type { PackedVector } from '../../routers/assistants/knowledge/vectors.ts'
+import type { PassageName, QueryTerms, RankedPassage, WordCounts } from '../../routers/ports/knowledge-indexes.ts'
+import { SignBits } from './sign-bits.ts'
 
 /** Parameters of BM25. */
 const K1 = 1.2
@@ -71,9 +73,18 @@ const PIECE_LENGTH = 5
 /** Parameter of the fusion of two rankings by their ranks. */
 const RANK_OFFSET = 60
 
-/** The words of a knowledge: ranks its passages for a question by their stems, and also by pieces of words where a language joins words. */
+/** Passages whose signs are nearest, which are then ranked by their vectors. */
+const NEAREST = 200
+
+/**
+ * The words of a knowledge, and the signs of its vectors. It ranks passages for a question by their stems, also by pieces of words where a
+ * language joins words, and finds those that are near in meaning.
+ */
 export class SearchIndex {
-  readonly #passages: { fileId: number; ordinal: number }[] = []
+  readonly #passages: PassageName[] = []
+  /** The place of the first passage of each file; the others follow it. */
+  readonly #firstPassages = new Map<number, number>()
+  #signs: SignBits | undefined
   readonly #stems = new Postings()
   readonly #pieces = new Postings()
   readonly #joinsWords: boolean
@@ -85,6 +96,7 @@ export class SearchIndex {
 
   /** Adds a file with the words of each of its passages. */
   add(fileId: number, language: string, passages: readonly WordCounts[]): void {
+    this.#firstPassages.set(fileId, this.#passages.length)
     for (const [ordinal, words] of passages.entries()) {
       const passage = this.#passages.push({ fileId, ordinal }) - 1
       this.#stems.add(passage, countStems(language, words))
@@ -92,13 +104,30 @@ export class SearchIndex {
     }
   }
 
+  /** Adds the vector of a passage. One of a file without words, or of another length than the first, is left out. */
+  addVector({ fileId, ordinal }: PassageName, { bytes }: PackedVector): void {
+    const first = this.#firstPassages.get(fileId)
+    if (first === undefined) return
+    this.#signs ??= new SignBits(bytes.length)
+    if (bytes.length === this.#signs.dimensions) this.#signs.add(first + ordinal, bytes)
+  }
+
   get bytes(): number {
-    return this.#stems.bytes + this.#pieces.bytes + 64 * this.#passages.length
+    const vectors = this.#signs?.bytes ?? 0
+    return this.#stems.bytes + this.#pieces.bytes + vectors + 64 * this.#passages.length
+  }
+
+  /** Finds passages whose vectors may be the nearest ones to that of a question. */
+  findNearest(embedding: readonly number[]): PassageName[] {
+    if (this.#signs?.dimensions !== embedding.length) return []
+    return this.#signs.findNearest(embedding, NEAREST).flatMap((at) => this.#passages[at] ?? [])
   }
 
   search(terms: readonly QueryTerms[], limit: number): RankedPassage[] {
     const byStems = this.#stems.rank(mergeCounts(terms.map(({ language, words }) => countStems(language, words))))
-    const ranked = this.#joinsWords ? fuse([byStems, this.#pieces.rank(findPieces(terms))]) : byStems
+    const ranked = this.#joinsWords
+      ? fuse([{ ranking: byStems }, { ranking: this.#pieces.rank(findPieces(terms)) }])
+      : byStems
     return ranked.slice(0, limit).flatMap(([at, score]) => {
       const passage = this.#passages[at]
       return passage ? [{ ...passage, score }] : []
@@ -133,11 +162,43 @@ const findPieces = (terms: readonly QueryTerms[]): Map<string, number> =>
 const mergeCounts = (counts: readonly Map<string, number>[]): Map<string, number> =>
   new Map(counts.flatMap((part) => [...part]))
 
+interface WeightedRanking<Passage> {
+  ranking: readonly (readonly [passage: Passage, score: number])[]
+  /** 1 if absent. */
+  weight?: number
+}
+
 /** Joins rankings by the ranks of each passage, since their scores cannot be compared. */
-function fuse(rankings: readonly (readonly [passage: number, score: number][])[]): [number, number][] {
+function fuse(rankings: readonly WeightedRanking<number>[]): [number, number][] {
   const scores = new Map<number, number>()
-  for (const ranking of rankings)
+  for (const { ranking, weight = 1 } of rankings)
     for (const [rank, [passage]] of ranking.entries())
-      scores.set(passage, (scores.get(passage) ?? 0) + 1 / (RANK_OFFSET + rank + 1))
+      scores.set(passage, (scores.get(passage) ?? 0) + weight / (RANK_OFFSET + rank + 1))
   return [...scores].sort(([one, a], [other, b]) => b - a || one - other)
+}
+
+/** Joins a ranking by words and one by vectors. */
+export function fusePassages(
+  byWords: readonly RankedPassage[],
+  byVectors: readonly RankedPassage[],
+  wordsWeight: number,
+): RankedPassage[] {
+  const all = [...byWords, ...byVectors]
+  const numbers = new Map<string, number>()
+  const number = ({ fileId, ordinal }: PassageName, at: number) => {
+    const name = `${fileId} ${ordinal}`
+    const known = numbers.get(name) ?? at
+    numbers.set(name, known)
+    return known
+  }
+  const places = all.map(number)
+  const toRanking = (from: number, to?: number) => places.slice(from, to).map((place) => [place, 0] as const)
+  const fused = fuse([
+    { ranking: toRanking(0, byWords.length), weight: wordsWeight },
+    { ranking: toRanking(byWords.length) },
+  ])
+  return fused.flatMap(([at, score]) => {
+    const passage = all[at]
+    return passage ? [{ fileId: passage.fileId, ordinal: passage.ordinal, score }] : []
+  })
 }

@@ -38,7 +38,8 @@ interface AiServiceOptions {
 }
 
 export interface AiParts {
-  services: AiServices
+  /** All but what asks models by the procedures, which need the services. */
+  services: Omit<AiServices, 'embed'>
   outageReports: OutageReports
   /** Writes the usage that is not written yet. */
   flush(): Promise<void>

@@ -27,7 +27,13 @@ const WAKE_AFTER_MS = 100
 
 const queueDefaults = { retryBackoff: true, retryDelayMax: 300, expireInSeconds: 900 }
 
-const names: readonly JobName[] = ['extract-text', 'read-knowledge', 'export-person', 'revoke-accounts']
+const names: readonly JobName[] = [
+  'extract-text',
+  'read-knowledge',
+  'embed-knowledge',
+  'export-person',
+  'revoke-accounts',
+]
 const failedQueueOf = (name: JobName) => `${name}.failed`
 
 /** The job queue: pg-boss in its own schema of the service's database, over the pool of the service. */
@@ -50,15 +56,20 @@ export class DatabaseJobQueue implements JobQueue {
     this.prepare = lazyPromise(() => startBoss(boss))
   }
 
-  async enqueue<Name extends JobName>(em: EntityManager, name: Name, { input, priority = 0 }: PlannedJob<Name>) {
+  async enqueue<Name extends JobName>(
+    em: EntityManager,
+    name: Name,
+    { input, priority = 0, delaySeconds = 0 }: PlannedJob<Name>,
+  ) {
     await this.prepare()
     await this.#boss.send(name, input, {
       ...this.#queueOptions(name),
       priority,
+      startAfter: delaySeconds,
       db: createTransactionDatabase(em, `enqueue-${name}`),
     })
     const worker = this.#workers.get(name)
-    if (worker) setTimeout(() => this.#boss.notifyWorker(worker), WAKE_AFTER_MS).unref()
+    if (worker && delaySeconds === 0) setTimeout(() => this.#boss.notifyWorker(worker), WAKE_AFTER_MS).unref()
   }
 
   async enqueueLost<Name extends JobName>(em: EntityManager, name: Name, inputs: readonly JobInputs[Name][]) {

@@ -27,6 +27,7 @@ async function replica(url: string, run: JobHandlers['extract-text']['run'] = as
       giveUp: async ({ attachmentId }) => givenUp.push(attachmentId),
     },
     'read-knowledge': { run: async () => {}, giveUp: async () => {} },
+    'embed-knowledge': { run: async () => {}, giveUp: async () => {} },
     'export-person': { run: async () => {}, giveUp: async () => {} },
     'revoke-accounts': { run: async () => {}, giveUp: async () => {} },
   }
@@ -34,7 +35,13 @@ async function replica(url: string, run: JobHandlers['extract-text']['run'] = as
     done,
     givenUp,
     work: () =>
-      queue.work(handlers, { 'extract-text': 2, 'read-knowledge': 1, 'export-person': 1, 'revoke-accounts': 1 }),
+      queue.work(handlers, {
+        'extract-text': 2,
+        'read-knowledge': 1,
+        'embed-knowledge': 1,
+        'export-person': 1,
+        'revoke-accounts': 1,
+      }),
     enqueue: (ids: readonly number[], end: () => void = () => {}) =>
       database.em.fork().transactional(async (em) => {
         for (const attachmentId of ids) await queue.enqueue(em, 'extract-text', { input: { attachmentId } })

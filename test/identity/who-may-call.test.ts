@@ -187,7 +187,10 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
   { open: 'an administrator in a browser', to: 'assistants.overview' },
   { open: 'an administrator', by: 'read', to: 'assistants.waiting assistants.review' },
   { open: 'an administrator', by: 'write', to: 'assistants.approve assistants.refuse' },
-  { open: 'the host', to: 'knowledge.read knowledge.giveUp knowledge.planLost' },
+  {
+    open: 'the host',
+    to: 'knowledge.read knowledge.giveUp knowledge.planLost knowledge.embed knowledge.giveUpEmbedding knowledge.index knowledge.prepareIndex knowledge.rebuild knowledge.deleteRetired',
+  },
   { open: 'the host', to: 'assistants.applyFile assistants.publishAny' },
   { open: 'a user', by: 'read', to: 'systemModels.list systemModels.get systemModels.related' },
   { open: 'a user', by: 'read', to: 'systemPrompts.list systemPrompts.get systemPrompts.related' },

@@ -21,7 +21,9 @@ import { Problem } from '../../core/problems.ts'
 import { runForOneRow, runStatement } from '../../core/run-statement.ts'
 import { about, host, router, userWith } from '../../core/trpc.ts'
 import { LAST_ROW } from '../../resource/ids.ts'
+import { delayFailed, embedFile } from './embed-file.ts'
 import { explainState } from './explain-state.ts'
+import { deleteRetired, describeIndexes, planLostEmbeddings, prepareIndex, rebuildIndex } from './index-exchange.ts'
 import { type OpenedCitation, openCitation } from './open-citation.ts'
 import { failFile, readFile } from './read-file.ts'
 import { type KnowledgeHit, searchKnowledge } from './search.ts'
@@ -55,6 +57,9 @@ type ShownFile = ListedKnowledgeFile & {
 
 /** The input of a job that reads a file. */
 const jobInput = z.strictObject({ fileId: rowId })
+
+/** The input of a job that embeds a file. */
+const embeddingInput = z.strictObject({ embeddingId: rowId })
 
 /** Collections of files in which their owners search. Nobody else is told that they exist. */
 export const knowledgeRouter = router({
@@ -101,7 +106,7 @@ export const knowledgeRouter = router({
     }),
 
   cancel: userWith('write')
-    .meta(about('Remove a file that is not read yet.'))
+    .meta(about('Remove a file that is not read or embedded yet. What is embedded by then is paid.'))
     .input(fileInput)
     .mutation(({ ctx, input }) => cancel(ctx, ctx.caller.person.id, input)),
 
@@ -113,7 +118,9 @@ export const knowledgeRouter = router({
   /** A mutation, since the address of a query, which servers log, would have the question in it. */
   search: userWith('read')
     .meta({
-      ...about('Search the files of knowledge by the words of a question. The best passages come first.'),
+      ...about(
+        'Search the files of knowledge by the words of a question, and by its meaning if the installation has an embedding model, which the caller then pays. The best passages come first.',
+      ),
       // The index may have to be made first, without the database.
       waitsOutside: true,
     })
@@ -140,7 +147,24 @@ export const knowledgeRouter = router({
 
   giveUp: host.input(jobInput).mutation(({ ctx, input }) => failFile(ctx, input.fileId, 'not-read')),
 
-  planLost: host.mutation(({ ctx }) => enqueueLostFiles(ctx)),
+  /** Does nothing if the file is gone or was embedded before. */
+  embed: host.input(embeddingInput).mutation(({ ctx, input }) => embedFile(ctx, input.embeddingId)),
+
+  giveUpEmbedding: host.input(embeddingInput).mutation(({ ctx, input }) => delayFailed(ctx, input.embeddingId)),
+
+  /** Shows the indexes of vectors, and the price of a rebuild. */
+  index: host.query(({ ctx }) => describeIndexes(ctx)),
+
+  prepareIndex: host.mutation(({ ctx }) => prepareIndex(ctx)),
+
+  rebuild: host.mutation(({ ctx }) => rebuildIndex(ctx)),
+
+  deleteRetired: host.mutation(({ ctx }) => deleteRetired(ctx)),
+
+  planLost: host.mutation(async ({ ctx }) => {
+    const { planned } = await enqueueLostFiles(ctx)
+    return { planned: planned + (await planLostEmbeddings(ctx)) }
+  }),
 })
 
 async function create(ctx: Context, owner: number, name: string): Promise<{ id: number; name: string }> {
@@ -173,7 +197,8 @@ function cancel(ctx: Context, owner: number, { id, file }: FileRef): Promise<{ i
   return withChangeLog(ctx, async (em, changes) => {
     await lockOwn(em, owner, id)
     const [cancelled] = await runStatement(em, cancelKnowledgeFile, [id, file])
-    if (!cancelled) throw new Problem('conflict', { detail: 'This file is not being read.' })
+    if (!cancelled) throw new Problem('conflict', { detail: 'This file is neither being read nor embedded.' })
+    if (cancelled.state === 'ready') await runStatement(em, raiseVersion, [id])
     changes.dropFiles([cancelled.uuid], 'knowledge')
     return { id: file }
   })

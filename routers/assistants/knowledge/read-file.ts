@@ -18,22 +18,19 @@ import {
 import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { runForOneRow, runStatement } from '../../core/run-statement.ts'
+import { estimateTokens } from '../../ports/ai/token-estimate.ts'
 import type { ExtractedText } from '../../ports/files/text-extractor.ts'
 import type { WordCounts } from '../../ports/knowledge-indexes.ts'
+import { planEmbeddings } from './embed-file.ts'
 import { cutPassages, type Passage, readPassage } from './passages.ts'
 import { derivePartKey, passageName, sealPart, TERMS } from './sealed-parts.ts'
+import { buildSearchedText } from './searched-text.ts'
 
 /** Passages of one knowledge: as many as an index has that fits into `KNOWLEDGE_MEMORY` by default. */
 const MAX_PASSAGES = 20_000
 
 /** Passages of all knowledge of one person. Files that are read at the same moment may exceed it together. */
 const MAX_PASSAGES_PER_PERSON = 100_000
-
-/** The sealed members of a passage. */
-export interface PassageContent {
-  text: string
-  headings: string[]
-}
 
 /** Reads a file and makes it searchable; does nothing if it was cancelled, deleted or read before. */
 export async function readFile(ctx: Context, fileId: number): Promise<void> {
@@ -74,7 +71,9 @@ async function storePassages(ctx: Context, { fileId, file, extracted, passages }
   const { text, marks, truncated, notes } = extracted
   const contents = passages.map((passage) => ({ text: readPassage(text, passage), headings: passage.headings }))
   const language = await findLanguage(ctx, text)
-  const terms = await countWords(ctx, language, file.path, contents)
+  const searched = contents.map((content) => buildSearchedText(file.path, content))
+  const terms = await countWords(ctx, language, searched)
+  const tokens = Math.ceil(searched.reduce((sum, one) => sum + estimateTokens(one), 0))
   const key = derivePartKey(ctx.services.vault, file)
   const sealedTerms = sealPart(key, TERMS, await promisify(deflateRaw)(JSON.stringify(terms)))
   const sealed = contents.map((content, at) => sealPart(key, passageName(at), JSON.stringify(content)))
@@ -92,7 +91,7 @@ async function storePassages(ctx: Context, { fileId, file, extracted, passages }
       earlier.map(({ uuid }) => uuid),
       'knowledge',
     )
-    const facts = [language, countPages(marks), passages.length, truncated, JSON.stringify(notes)]
+    const facts = [language, countPages(marks), passages.length, truncated, JSON.stringify(notes), tokens]
     await runStatement(em, finishReading, [fileId, ...facts])
     await runStatement(em, insertTerms, [fileId, sealedTerms])
     await runStatement(em, insertPassages, [
@@ -104,6 +103,7 @@ async function storePassages(ctx: Context, { fileId, file, extracted, passages }
       sealed,
     ])
     await runStatement(em, raiseVersion, [knowledgeId])
+    await planEmbeddings(ctx, em, fileId)
     return false
   })
   if (isFull) await failFile(ctx, fileId, 'full', extracted)
@@ -134,15 +134,8 @@ async function findLanguage({ services }: Context, text: string): Promise<string
 /** Texts in one statement. */
 const BATCH_SIZE = 200
 
-/** Counts the words of passages and of what stands above them: the name of the file and the headings. */
-async function countWords(
-  { services }: Context,
-  language: string,
-  path: string,
-  contents: readonly PassageContent[],
-): Promise<WordCounts[]> {
-  const title = path.slice(path.lastIndexOf('/') + 1).replace(/\.\w{1,10}$/, '')
-  const texts = contents.map(({ text, headings }) => [title, ...headings, text].join('\n').toWellFormed())
+/** Counts the words of passages, with what stands above them. */
+async function countWords({ services }: Context, language: string, texts: readonly string[]): Promise<WordCounts[]> {
   const counts: WordCounts[] = []
   for (let at = 0; at < texts.length; at += BATCH_SIZE) {
     const rows = await services.sql(listWords, [language, texts.slice(at, at + BATCH_SIZE)])

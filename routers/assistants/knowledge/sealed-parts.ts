@@ -23,6 +23,7 @@ export function openPart(key: Uint8Array, name: string, sealed: Uint8Array): Buf
   return Buffer.concat([decipher.update(sealed.subarray(IV_BYTES, -TAG_BYTES)), decipher.final()])
 }
 
-/** The names of the parts of a file: the words of all passages, and each passage. */
+/** The names of the parts of a file: the words of all passages, each passage, and its vector in each index of vectors. */
 export const TERMS = 'terms'
 export const passageName = (ordinal: number): string => `passage ${ordinal}`
+export const vectorName = (indexId: number, ordinal: number): string => `vector ${indexId} ${ordinal}`

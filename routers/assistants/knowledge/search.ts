@@ -5,10 +5,23 @@ import {
   listQueryWords,
   listTermsAfter,
 } from '../../../entities/assistants/knowledge.sql.ts'
+import {
+  type EmbeddedFile,
+  findVectors,
+  listEmbeddingsAfter,
+  listVectorsFrom,
+} from '../../../entities/assistants/knowledge-vectors.sql.ts'
 import type { Context } from '../../core/context.ts'
-import type { RankedPassage, SealedTerms } from '../../ports/knowledge-indexes.ts'
-import type { PassageContent } from './read-file.ts'
+import type {
+  PassageName,
+  RankedPassage,
+  SealedTerms,
+  SealedVectors,
+  VectorQuery,
+} from '../../ports/knowledge-indexes.ts'
+import { embedQuestion } from './embed-question.ts'
 import { derivePartKey, openPart, passageName } from './sealed-parts.ts'
+import type { PassageContent } from './searched-text.ts'
 import { createUnknownKnowledge } from './upload.ts'
 
 /** A passage that a search found. */
@@ -30,7 +43,7 @@ interface Search {
   limit: number
 }
 
-/** Searches all files of a person's own knowledge in one ranking, by any word of the question. */
+/** Searches all files of a person's own knowledge in one ranking, by any word of the question, and by its meaning if the installation has an embedding model. */
 export async function searchKnowledge(
   ctx: Context,
   { owner, knowledgeId, query, limit }: Search,
@@ -39,15 +52,20 @@ export async function searchKnowledge(
   using _turn = await limits.semaphores.search.acquire(`${owner}`, ctx.signal)
   const [found] = await sql(findSearchable, [owner, knowledgeId])
   if (!found) throw createUnknownKnowledge()
-  const { version, languages } = found
-  const words = await sql(listQueryWords, [languages, query])
+  const { version, languages, vectors: index } = found
+  if (languages.length === 0) return []
+  const [words, embedding] = await Promise.all([
+    sql(listQueryWords, [languages, query]),
+    index ? embedQuestion(ctx, index, query) : undefined,
+  ])
   const terms = words.map(({ language, words }) => ({ language, words: words.flatMap((word) => [word, 1]) }))
-  if (terms.every(({ words }) => words.length === 0)) return []
+  if (!embedding && terms.every(({ words }) => words.length === 0)) return []
   const ranked = await knowledge.search({
     knowledgeId,
     version,
     terms,
     limit,
+    vectors: index && embedding ? createVectorQuery(ctx, { knowledgeId, indexId: index.id }, embedding) : undefined,
     load: () => readTerms(ctx, knowledgeId),
     reportUnreadable: (fileIds) => logUnreadable(ctx, fileIds),
     signal: ctx.signal(),
@@ -100,5 +118,64 @@ async function* readTerms(ctx: Context, knowledgeId: number): AsyncGenerator<Sea
     )
     if (rows.length < BATCH_SIZE) return
     after = rows.at(-1)?.fileId ?? 0
+  }
+}
+
+/** Vectors of one file that are read at once. */
+const VECTOR_BATCH_SIZE = 2000
+
+interface Vectors {
+  knowledgeId: number
+  indexId: number
+}
+
+async function* readVectors(ctx: Context, { knowledgeId, indexId }: Vectors): AsyncGenerator<SealedVectors[], void> {
+  for (let after = 0; ; ) {
+    const files = await ctx.services.sql(listEmbeddingsAfter, [knowledgeId, indexId, after, BATCH_SIZE])
+    for (const file of files) yield* readVectorsOfFile(ctx, indexId, file)
+    if (files.length < BATCH_SIZE) return
+    after = files.at(-1)?.fileId ?? 0
+  }
+}
+
+async function* readVectorsOfFile(
+  ctx: Context,
+  indexId: number,
+  { embeddingId, fileId, sealedKey }: EmbeddedFile,
+): AsyncGenerator<SealedVectors[], void> {
+  const { sql, vault } = ctx.services
+  const [key] = openOrLog(ctx, { fileId }, () => derivePartKey(vault, { sealedKey }))
+  for (let from = 0; key; ) {
+    const rows = await sql(listVectorsFrom, [embeddingId, from, VECTOR_BATCH_SIZE])
+    yield [{ fileId, indexId, key, ...toColumns(rows) }]
+    if (rows.length < VECTOR_BATCH_SIZE) return
+    from = (rows.at(-1)?.ordinal ?? 0) + 1
+  }
+}
+
+const toColumns = (rows: readonly { ordinal: number; sealed: Buffer }[]) => ({
+  ordinals: rows.map(({ ordinal }) => ordinal),
+  sealed: rows.map(({ sealed }) => sealed),
+})
+
+function createVectorQuery(ctx: Context, vectors: Vectors, embedding: readonly number[]): VectorQuery {
+  const { indexId } = vectors
+  const { sql, vault, settings } = ctx.services
+  const find = async (passages: readonly PassageName[]) => {
+    const places = [passages.map(({ fileId }) => fileId), passages.map(({ ordinal }) => ordinal)]
+    const byFile = Map.groupBy(await sql(findVectors, [indexId, ...places]), ({ fileId }) => fileId)
+    return [...byFile].flatMap(([fileId, rows]) =>
+      openOrLog(ctx, { fileId }, () => {
+        const key = derivePartKey(vault, { sealedKey: rows[0]?.sealedKey ?? '' })
+        return { fileId, indexId, key, ...toColumns(rows) }
+      }),
+    )
+  }
+  return {
+    indexId,
+    embedding,
+    wordsWeight: settings.knowledge.wordsWeight,
+    load: () => readVectors(ctx, vectors),
+    find,
   }
 }

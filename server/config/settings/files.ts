@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { timerDuration } from '../../../routers/ports/duration.ts'
+import { MAX_DIMENSIONS } from '../../../routers/ports/knowledge-indexes.ts'
 import { count, durationOrNone, httpAddress } from './setting-types.ts'
 
 const MB = 1024 * 1024
@@ -39,6 +40,30 @@ export const filesShape = {
     .describe(
       'Limits the memory of this process for the indexes of knowledge that were searched last, in bytes. One that is being made takes at most as much again. Knowledge with a larger index cannot be searched.',
     )
+    .meta({ priority: 'tuning' }),
+  KNOWLEDGE_EMBEDDING_MODEL: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .describe(
+      'Names the embedding model by which knowledge is also searched by meaning, as requests name it. Everybody may use it there, whatever groups it is for. If absent, searches go by words alone. After a change, `svc knowledge rebuild` shows the price and builds the vectors of the new model, while those of the previous one are searched.',
+    )
+    .meta({ priority: 'may' }),
+  KNOWLEDGE_EMBEDDING_DIMENSIONS: z.coerce
+    .number()
+    .int()
+    .min(8)
+    .max(MAX_DIMENSIONS)
+    .optional()
+    .describe('Sets the dimensions that the embedding model is asked for. If absent, it uses its own.')
+    .meta({ priority: 'tuning' }),
+  KNOWLEDGE_WORDS_WEIGHT: z.coerce
+    .number()
+    .min(0)
+    .max(100)
+    .default(2)
+    .describe('Sets how much the search by words counts beside the search by meaning, which counts 1.')
     .meta({ priority: 'tuning' }),
   FILE_CONVERTER: z
     .enum(['svc_converter', 'gwdg_docling', 'kreuzberg'])

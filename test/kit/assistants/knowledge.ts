@@ -51,7 +51,7 @@ interface FoundPassage {
 
 /** A person with knowledge, a new one unless one is given, and calls in their name. */
 export async function addKnowledge(svc: TestApp, name = 'Handbook', known?: Pick<TestUser, 'id' | 'token'>) {
-  const person = known ?? (await svc.user({ abilities: ['read', 'write'] }))
+  const person = known ?? (await svc.user({ abilities: ['read', 'write', 'ai'] }))
   const call = (procedure: string, input: object = {}) => callKnowledge(svc, procedure, input, person.token)
   const { data } = await call('create', { name })
   const { id } = data as { id: number }
@@ -68,6 +68,15 @@ export async function addKnowledge(svc: TestApp, name = 'Handbook', known?: Pick
       const listUnread = async () =>
         (await files()).filter(({ state }: { state: string }) => state === 'waiting' || state === 'reading')
       await expect.poll(listUnread, UNTIL_READ).toEqual([])
+    },
+    /** Waits until all files are read and embedded. */
+    async untilEmbedded() {
+      const listPending = async () =>
+        (await files()).filter(
+          ({ state, embedding }: { state: string; embedding: { state: string } | null }) =>
+            state !== 'ready' || embedding?.state === 'pending',
+        )
+      await expect.poll(listPending, UNTIL_READ).toEqual([])
     },
     async search(query: string, limit = 8): Promise<FoundPassage[]> {
       return (await call('search', { id, query, limit })).data

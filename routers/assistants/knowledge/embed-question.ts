@@ -1,0 +1,50 @@
+import { type ActiveIndex, findPayer } from '../../../entities/assistants/knowledge-vectors.sql.ts'
+import type { Caller } from '../../core/caller.ts'
+import type { Context } from '../../core/context.ts'
+import { Problem } from '../../core/problems.ts'
+
+/** Milliseconds after which a search goes by words alone. */
+const MAX_WAIT_MS = 5000
+
+/**
+ * Embeds a question at the cost of who asks. Returns undefined if the search is to go by words alone: without a set model, without the
+ * right to ask models, or if the model does not answer in time or has no vector of the right length.
+ */
+export async function embedQuestion(
+  ctx: Context,
+  { model, dimensions, length }: ActiveIndex,
+  question: string,
+): Promise<number[] | undefined> {
+  const { services, requestId } = ctx
+  const caller = ctx.callerContext.current
+  // Without a length there are no vectors yet.
+  if (!services.settings.knowledge.embedding || length === null || !mayAsk(caller)) return undefined
+  const gone = ctx.signal()
+  const signal = AbortSignal.any([gone, AbortSignal.timeout(MAX_WAIT_MS)])
+  try {
+    const texts = [question]
+    const request = { caller, requestId, model, dimensions: dimensions ?? undefined, texts, signal }
+    const { vectors } = await services.ai.embed(request)
+    const [vector] = vectors
+    if (vector?.length === length && vector.every(Number.isFinite)) return vector
+    services.log.warn({ requestId, model, length: vector?.length }, 'an embedding has another length than its index')
+  } catch (error) {
+    if (gone.aborted) throw new Problem('client_gone', { cause: error })
+    const problem = error instanceof Problem ? error.problem : (error as Error).name
+    services.log.warn({ requestId, model, problem }, 'a search goes by words alone, as its question was not embedded')
+  }
+  return undefined
+}
+
+/** A token that may not ask models must not cause costs. */
+const mayAsk = (caller: Caller): caller is Extract<Caller, { type: 'user' }> =>
+  caller.type === 'user' && (caller.token === undefined || caller.token.abilities.includes('ai'))
+
+/** Loads somebody as the caller who pays for an index; undefined if they are gone. */
+export async function loadPayer(
+  { services }: Context,
+  userId: number,
+): Promise<Extract<Caller, { type: 'user' }> | undefined> {
+  const [person] = await services.sql(findPayer, [userId])
+  return person && { type: 'user', person }
+}
