@@ -53,7 +53,7 @@ export class ThreadedIndexes implements KnowledgeIndexes {
     using _turn = await this.#building.acquire('all', () => search.signal)
     // Another search may have made it meanwhile.
     const made = await this.#find(search)
-    return made.ranked ? made : this.#build(search)
+    return made.ranked ? made : await this.#build(search)
   }
 
   async #find(search: IndexQuery): Promise<IndexResult> {

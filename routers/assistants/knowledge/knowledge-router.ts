@@ -106,7 +106,7 @@ export const knowledgeRouter = router({
     }),
 
   cancel: userWith('write')
-    .meta(about('Remove a file that is not read or embedded yet. What is embedded by then is paid.'))
+    .meta(about('Remove a file that is not read or embedded yet. Whoever uploaded it pays what is embedded by then.'))
     .input(fileInput)
     .mutation(({ ctx, input }) => cancel(ctx, ctx.caller.person.id, input)),
 

@@ -1,0 +1,106 @@
+import { expect, test } from 'vitest'
+import { AI_USER_ID } from '../../entities/identity/user.ts'
+import { embedsMeaning, startWithEmbedder } from '../kit/ai/embedder.ts'
+import { refuses } from '../kit/ai/provider.ts'
+import { startApp, type TestApp } from '../kit/app.ts'
+import { addKnowledge, callKnowledge } from '../kit/assistants/knowledge.ts'
+import { runCommand } from '../kit/command-line.ts'
+import { UNTIL_READ } from '../kit/rooms/attachments.ts'
+
+const LONG = { timeout: 300_000 }
+const APP_KEY = 'the key of the installation that two replicas share for a while'
+
+/** Sums what the installation has paid, in millionths. */
+async function sumBills(svc: TestApp): Promise<number> {
+  await svc.services.ai.usageLedger.flush()
+  const [bill] = await svc.rows<{ micros: number }>(
+    'select coalesce(sum(cost_micros), 0)::int as micros from usage_records where user_id = $1',
+    [AI_USER_ID],
+  )
+  return bill?.micros ?? 0
+}
+
+test('the old vectors answer until the new ones are whole, at the price that was shown', LONG, async () => {
+  await using world = await startWithEmbedder({ APP_KEY })
+  const { svc: first, upstream } = world
+  const owner = await addKnowledge(first)
+  for (const word of ['car', 'physician', 'drizzle'])
+    await owner.upload(`${word}.md`, `The ${word} of the town is praised by many visitors. `.repeat(120))
+  await owner.untilEmbedded()
+  const before = await owner.search('automobile')
+  expect(before[0]?.file.path).toBe('car.md')
+
+  const settings = { ...world.env, DATABASE_URL: first.env.DATABASE_URL ?? '', DATA_DIR: first.folder }
+  await using second = await startApp({ ...settings, KNOWLEDGE_EMBEDDING_MODEL: 'new' })
+  expect(second.log.join('\n')).toContain('svc knowledge rebuild')
+  const gate = Promise.withResolvers<void>()
+  upstream.behave = async (received, response) => {
+    if (received.body.model === 'new') await gate.promise
+    await embedsMeaning(received, response)
+  }
+  const { price } = await second.host.knowledge.index()
+  const shown = await runCommand(['knowledge', 'index', '--json'], {
+    env: { ...settings, KNOWLEDGE_EMBEDDING_MODEL: 'new', DATABASE_POOL: '2' },
+  })
+  expect(JSON.parse(shown.stdout)).toMatchObject({ active: { model: 'old' }, price })
+  expect(await second.host.knowledge.rebuild()).toEqual({ planned: 3 })
+  const search = async (query: string) =>
+    (await callKnowledge(second, 'search', { id: owner.knowledge, query }, owner.token)).data
+  expect(await search('automobile')).toEqual(before)
+  expect(await owner.search('automobile')).toEqual(before)
+  gate.resolve()
+
+  const readModel = async () => (await second.host.knowledge.index()).active?.model
+  await expect.poll(readModel, UNTIL_READ).toBe('new')
+  for (const found of [await search('automobile'), await owner.search('automobile')])
+    expect(found[0]?.file.path).toBe('car.md')
+  expect(upstream.requests.at(-1)?.body.model).toBe('new')
+  const paid = await sumBills(second)
+  expect(Math.abs((price?.costMicros ?? 0) - paid)).toBeLessThanOrEqual(paid / 10)
+  expect((await second.host.knowledge.index()).price).toBeNull()
+
+  await second.rows(`update knowledge_indexes set retired_at = now() - interval '1 day' where state = 'retired'`)
+  expect(await second.host.knowledge.deleteRetired()).toEqual({ deleted: 3 })
+  expect(await search('automobile')).toHaveLength(8)
+})
+
+test('an index in which most files are refused is never searched', LONG, async () => {
+  await using world = await startWithEmbedder({ APP_KEY })
+  const { svc: first, upstream } = world
+  const owner = await addKnowledge(first)
+  await owner.upload('a.md', 'My car stands in the garage.')
+  await owner.untilEmbedded()
+  const settings = { ...world.env, DATABASE_URL: first.env.DATABASE_URL ?? '', DATA_DIR: first.folder }
+  await using second = await startApp({ ...settings, KNOWLEDGE_EMBEDDING_MODEL: 'new' })
+  upstream.behave = (received, response) =>
+    received.body.model === 'new' ? refuses(400)(received, response) : embedsMeaning(received, response)
+  await second.host.knowledge.rebuild()
+  const readBuilt = async () => (await second.host.knowledge.index()).building?.files
+  await expect.poll(readBuilt, UNTIL_READ).toMatchObject({ refused: 1 })
+  expect((await second.host.knowledge.index()).active).toMatchObject({ model: 'old' })
+  expect((await owner.search('automobile'))[0]?.file.path).toBe('a.md')
+
+  upstream.behave = embedsMeaning
+  await second.host.knowledge.rebuild()
+  const readModel = async () => (await second.host.knowledge.index()).active?.model
+  await expect.poll(readModel, UNTIL_READ).toBe('new')
+})
+
+test('the first model embeds knowledge that was searched by words before', LONG, async () => {
+  await using first = await startApp({ APP_KEY })
+  const owner = await addKnowledge(first)
+  await owner.upload('a.md', 'My car stands in the garage.')
+  await owner.untilRead()
+  await using world = await startWithEmbedder({
+    APP_KEY,
+    DATABASE_URL: first.env.DATABASE_URL ?? '',
+    DATA_DIR: first.folder,
+  })
+  const search = async (query: string) =>
+    (await callKnowledge(world.svc, 'search', { id: owner.knowledge, query }, owner.token)).data
+  expect(world.upstream.requests).toEqual([])
+  expect(await search('automobile')).toEqual([])
+  expect(await world.svc.host.knowledge.rebuild()).toEqual({ planned: 1 })
+
+  await expect.poll(() => search('automobile'), UNTIL_READ).toHaveLength(1)
+})
