@@ -81,7 +81,7 @@ export async function embedTexts(
   { model: name, dimensions, texts, signal }: TextRequest,
 ): Promise<EmbeddedTexts> {
   const userId = ctx.caller.person.id
-  const { call, reservation } = await prepareCall(ctx, async (find) => {
+  const { call, reservation } = await prepareCall(ctx, async ({ find }) => {
     const model = await find(name, 'main', 'embedding')
     if (!model || !embeddingInputs[model.adapter as Adapter]) throw new Problem('not_found')
     const input = texts.map((text) => clipText(text, model.limits?.maxInputTokens ?? Infinity))

@@ -124,8 +124,9 @@ test('a cancelled file is gone, and nothing more of it is embedded', LONG, async
 
 test('a limit without room delays a file until it has room', LONG, async () => {
   await using alone = await startWithEmbedder()
-  const owner = await addKnowledge(alone.svc)
-  const limit = { name: 'no tokens', for: `user:${owner.username}`, unit: 'tokens', per: 'day', cap: 0 }
+  const person = await alone.svc.user({ abilities: ['read', 'write', 'ai'] })
+  const owner = await addKnowledge(alone.svc, 'Handbook', person)
+  const limit = { name: 'no tokens', for: `user:${person.username}`, unit: 'tokens', per: 'day', cap: 0 }
   await alone.svc.host.limits.set(limit as never)
   await owner.upload('a.md', 'My car stands in the garage.')
   const readState = async () => (await owner.files())[0]?.embedding

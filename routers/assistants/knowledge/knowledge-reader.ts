@@ -10,9 +10,9 @@ import { estimateTokens } from '../../ports/ai/token-estimate.ts'
 import { ToolFailure } from '../../ports/ai/tool-servers.ts'
 import type { Vault } from '../../ports/vault.ts'
 import type { CitedPassages, ReadPassage } from './cited-passages.ts'
-import type { PassageContent } from './read-file.ts'
 import { derivePartKey, openPart, passageName } from './sealed-parts.ts'
 import { searchKnowledge } from './search.ts'
+import type { PassageContent } from './searched-text.ts'
 
 /** The most that one search or one reading of a file gives. */
 const MAX_PASSAGES = 8
