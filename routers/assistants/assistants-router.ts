@@ -121,6 +121,10 @@ export const assistantsRouter = router({
       return { version: found.number, ...toContent(ctx.services.vault, found) }
     }),
 
+  groups: userWith('read')
+    .meta(about('List the groups of the caller, with which they may share assistants.'))
+    .query(({ ctx }): string[] => ctx.caller.person.groups.toSorted()),
+
   create: writer()
     .meta({ ...about('Create a private assistant.'), ...withBodySize('long text') })
     .input(contentInput)

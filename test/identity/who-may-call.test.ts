@@ -172,7 +172,11 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
   { open: 'an administrator in a browser', to: 'sharedLinks.overview' },
   { open: 'an administrator', by: 'write', to: 'sharedLinks.endAny' },
   { open: 'the host', to: 'sharedLinks.deleteEnded' },
-  { open: 'a user', by: 'read', to: 'assistants.list assistants.get assistants.versions assistants.version' },
+  {
+    open: 'a user',
+    by: 'read',
+    to: 'assistants.list assistants.get assistants.groups assistants.versions assistants.version',
+  },
   {
     open: 'a user',
     by: 'write',

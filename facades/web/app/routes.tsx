@@ -7,7 +7,14 @@ import { Frame, PageFailure } from './shell/frame.tsx'
 // be reached, and the page is lost.
 const rootRoute = createRootRoute({ component: Frame, errorComponent: PageFailure })
 
-const newChat = createRoute({ getParentRoute: () => rootRoute, path: '/chat', component: () => <ChatPage /> })
+const newChat = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/chat',
+  // A handle, perhaps with a version, such as `helper@3`.
+  validateSearch: ({ assistant }: Record<string, unknown>): { assistant?: string } =>
+    /^[a-z0-9-]{2,64}(@\d{1,9})?$/.test(`${assistant}`) ? { assistant: `${assistant}` } : {},
+  component: () => <ChatPage />,
+})
 
 const chat = createRoute({ getParentRoute: () => rootRoute, path: '/chat/$slug', component: ExistingChat })
 
@@ -51,6 +58,33 @@ function ExistingChat() {
   const { slug } = chat.useParams()
   return <ChatPage slug={slug} key={slug} />
 }
+
+const assistants = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/assistants',
+  component: lazy(async () => ({ default: (await import('./assistants/gallery-page.tsx')).GalleryPage })),
+})
+
+const newAssistant = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/assistants/new',
+  component: lazy(async () => ({ default: (await import('./assistants/editor-page.tsx')).NewAssistantPage })),
+})
+
+const AssistantEditor = lazy(async () => ({ default: (await import('./assistants/editor-page.tsx')).EditorPage }))
+const AssistantHistory = lazy(async () => ({ default: (await import('./assistants/history-page.tsx')).HistoryPage }))
+
+const editedAssistant = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/assistants/$handle/edit',
+  component: () => <AssistantEditor {...editedAssistant.useParams()} />,
+})
+
+const assistantHistory = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/assistants/$handle/history',
+  component: () => <AssistantHistory {...assistantHistory.useParams()} />,
+})
 
 const SettingsPage = lazy(async () => ({ default: (await import('./settings/settings-page.tsx')).SettingsPage }))
 
@@ -98,9 +132,10 @@ const adminRecord = createRoute({
 })
 
 const areaRoutes = [newChat, importRoute, sharedRoute, chat, rooms, joinRoute, room, settings, settingsSection] as const
+const assistantRoutes = [assistants, newAssistant, editedAssistant, assistantHistory] as const
 
 export const router = createRouter({
-  routeTree: rootRoute.addChildren([...areaRoutes, admin, adminSection, adminRecord]),
+  routeTree: rootRoute.addChildren([...areaRoutes, ...assistantRoutes, admin, adminSection, adminRecord]),
   defaultErrorComponent: PageFailure,
 })
 

@@ -99,7 +99,7 @@ interface ChatObstaclesProps {
 }
 
 function ChatObstacles({ slug, chat, isAnswering, bar }: ChatObstaclesProps) {
-  const { query, models, modelsError, model, choose, preparation } = chat
+  const { query, models, modelsError, model, missingAssistant, choose, preparation } = chat
   const preparationError = query.isLoadingError ? undefined : preparation.error
   const summaryRun = useSummaryRun(slug)
   const canShowGauge = summaryRun !== undefined || Boolean(model?.limits?.maxInputTokens)
@@ -112,7 +112,13 @@ function ChatObstacles({ slug, chat, isAnswering, bar }: ChatObstaclesProps) {
           <ContextGauge slug={slug} chat={chat} />
         </Suspense>
       )}
-      <SendObstacles error={models ? preparationError : modelsError} models={models} model={model} choose={choose} />
+      <SendObstacles
+        error={models ? preparationError : modelsError}
+        missingAssistant={missingAssistant}
+        models={models}
+        model={model}
+        choose={choose}
+      />
       {bar}
     </>
   )
@@ -152,10 +158,25 @@ export function useIsSendingBlocked(): boolean {
 
 const OfflineNotice = () => !useIsOnline() && <Notice kind="warning">{t('app.offline')}</Notice>
 
+const MissingAssistantNotice = lazy(async () => ({
+  default: (await import('./missing-assistant.tsx')).MissingAssistantNotice,
+}))
+
+interface SendObstaclesProps extends ComponentProps<typeof ModelEndNotice> {
+  error: unknown
+  /** The name of the chosen assistant, if it cannot be asked. */
+  missingAssistant: string | undefined
+}
+
 /** The notices that explain why nothing can be sent, or will not be soon. */
-export const SendObstacles = ({ error, ...chosen }: { error: unknown } & ComponentProps<typeof ModelEndNotice>) => (
+export const SendObstacles = ({ error, missingAssistant, ...chosen }: SendObstaclesProps) => (
   <>
     <ErrorNotice error={error} />
+    {missingAssistant !== undefined && (
+      <Suspense>
+        <MissingAssistantNotice {...chosen} modelId={missingAssistant} />
+      </Suspense>
+    )}
     <ModelEndNotice {...chosen} />
     <OfflineNotice />
     <AnnouncementNotice />

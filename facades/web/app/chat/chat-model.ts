@@ -1,16 +1,22 @@
 import { useEffect, useState } from 'react'
 import { useChatSettings } from '../shared/chat-settings.ts'
-import { useStoredDraft } from '../shared/conversation/draft.ts'
+import { StoredDraft, useStoredDraft } from '../shared/conversation/draft.ts'
+import type { ConversationKey } from '../shared/conversation-key.ts'
+import { isAssistantId } from '../shared/models/assistants.ts'
 import { type ChatModel, useChosenModel } from '../shared/models/models.ts'
 import { useSession } from '../shared/session.tsx'
 
 /** Names the draft of a conversation, or of one that is not created yet. */
 export const getDraftName = (slug: string | undefined): string => slug ?? 'new'
 
-/** Returns the model for the next question of a chat: the one that was chosen for it, or else the one used last. */
-export function useChatModel(slug: string, models: readonly ChatModel[] | undefined) {
+/**
+ * Returns the model for the next question of a chat: the one that was chosen for it, or else the assistant that answered
+ * last in it, or else the model used last.
+ */
+export function useChatModel(slug: string, models: readonly ChatModel[] | undefined, answered: string | undefined) {
   const draft = useDraftModel(slug)
-  return usePreferredModel(draft.isLoaded ? models : undefined, draft.modelId, draft)
+  const assistantId = isAssistantId(answered) ? answered : undefined
+  return usePreferredModel(draft.isLoaded ? models : undefined, draft.modelId ?? assistantId, draft)
 }
 
 /** Returns the model for a first question: the one that was chosen for it, or else the one in the person's settings. */
@@ -28,22 +34,34 @@ function usePreferredModel(
   { choose, forget }: Pick<ReturnType<typeof useDraftModel>, 'choose' | 'forget'>,
 ) {
   const { model: last, choose: recordUse } = useChosenModel(models)
+  const preferred = models?.find(({ modelId }) => modelId === preferredId)
+  // A plain model would answer without what the assistant knows, so nobody is asked in its place.
+  const isMissing = models !== undefined && !preferred && isAssistantId(preferredId)
   return {
-    model: models?.find(({ modelId }) => modelId === preferredId) ?? last,
+    model: isMissing ? undefined : (preferred ?? last),
     isKnown: models !== undefined,
+    /** The name of the chosen assistant, if it cannot be asked. */
+    missingAssistant: isMissing ? preferredId : undefined,
     choose,
-    /** Records that a model was asked, which ends the choice for this question. */
-    recordUse: (modelId: string) => {
+    /** Records that a model was asked, which ends the choice for this question. An assistant stays chosen. */
+    recordUse: (modelId: string, { keepsAssistant = true } = {}) => {
       recordUse(modelId)
-      forget()
+      if (!keepsAssistant || !isAssistantId(modelId)) forget()
     },
   }
 }
 
+/** Keeps the choice of an assistant for a chat that has just begun. */
+export async function keepAssistant(key: ConversationKey, owner: string, slug: string, modelId: string): Promise<void> {
+  if (isAssistantId(modelId)) await new StoredDraft(key, owner, buildModelDraftName(slug)).saveOrHold(modelId)
+}
+
+const buildModelDraftName = (slug: string | undefined): string => `${getDraftName(slug)}:model`
+
 /** The model that was chosen for the next question, as a part of its draft. */
 function useDraftModel(slug: string | undefined) {
   const { connection, conversationKey } = useSession()
-  const draft = useStoredDraft(conversationKey, String(connection.userinfo?.id), `${getDraftName(slug)}:model`)
+  const draft = useStoredDraft(conversationKey, String(connection.userinfo?.id), buildModelDraftName(slug))
   const [chosen, setChosen] = useState<{ modelId: string | undefined }>()
   useEffect(() => {
     let isCurrent = true

@@ -1,6 +1,7 @@
 import { type ChatModel, listThinkingSteps, thinkingEfforts } from '../shared/models/models.ts'
 import { t } from '../shared/text/labels.ts'
 import { Choice } from '../shared/ui/choice.tsx'
+import { Facts } from '../shared/ui/facts.tsx'
 import { Field, LabelledField } from '../shared/ui/field.tsx'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { Select, TextArea } from '../shared/ui/input.tsx'
@@ -17,19 +18,25 @@ export interface ChatOptionsProps {
 /** Edits the instructions and the parameters of a chat. */
 export function ChatOptionsDialog(props: ChatOptionsProps & { close: () => void }) {
   const { instructions = '', options, model, save, close } = props
+  const fixed = model?.assistant?.parameters ?? {}
   return (
     <FormDialog
       title={t('app.options')}
-      save={(form) => save(String(form.get('prompt') ?? '').trim(), readOptionsForm(form, options))}
+      save={(form) => save(String(form.get('prompt') ?? '').trim(), readOptionsForm(form, options, fixed))}
       close={close}
     >
-      <LabelledField label={t('app.options.prompt')}>
+      {model?.assistant && <FixedSettings assistant={model.assistant} />}
+      <LabelledField
+        label={t('app.options.prompt')}
+        hint={model?.assistant && t('app.assistants.instructionsFollow', { name: model.assistant.name })}
+      >
         {(control) => (
           <TextArea {...control} name="prompt" rows={4} maxLength={50_000} dir="auto" defaultValue={instructions} />
         )}
       </LabelledField>
       <ParameterFields
         options={options}
+        fixed={fixed}
         thinkingSteps={listThinkingSteps(model)}
         maxTokens={model?.limits?.maxOutputTokens}
       />
@@ -39,21 +46,29 @@ export function ChatOptionsDialog(props: ChatOptionsProps & { close: () => void 
 
 interface ParameterFieldsProps {
   options: ChatOptions
+  /** What the assistant sets, which can't be changed. */
+  fixed: { temperature?: number | undefined; maxTokens?: number | undefined }
   thinkingSteps: ReturnType<typeof listThinkingSteps>
   /** The longest answer of the model, if it is known. */
   maxTokens: number | null | undefined
 }
 
-const ParameterFields = ({ options: { parameters, areToolsOff }, thinkingSteps, maxTokens }: ParameterFieldsProps) => (
+const ParameterFields = ({
+  options: { parameters, areToolsOff },
+  fixed,
+  thinkingSteps,
+  maxTokens,
+}: ParameterFieldsProps) => (
   <>
     <Field
       label={t('app.options.length')}
       name="length"
       type="number"
       min={1}
-      max={maxTokens ?? undefined}
+      max={fixed.maxTokens ?? maxTokens ?? undefined}
       placeholder={t('app.options.usual')}
       defaultValue={parameters.maxTokens}
+      hint={fixed.maxTokens === undefined ? undefined : t('app.assistants.fixesLength', { value: fixed.maxTokens })}
     />
     <Field
       label={t('app.options.temperature')}
@@ -63,7 +78,9 @@ const ParameterFields = ({ options: { parameters, areToolsOff }, thinkingSteps, 
       max={2}
       step={0.1}
       placeholder={t('app.options.usual')}
-      defaultValue={parameters.temperature}
+      defaultValue={fixed.temperature ?? parameters.temperature}
+      readOnly={fixed.temperature !== undefined}
+      hint={fixed.temperature === undefined ? undefined : t('app.assistants.isFixed')}
     />
     {thinkingSteps.length > 0 && (
       <LabelledField label={t('app.options.effort')}>
@@ -90,9 +107,24 @@ const stepLabels = {
   high: 'app.options.effortHigh',
 } as const
 
-/** Reads the form. Empty fields leave the parameter to the model; one that is not shown stays. */
-function readOptionsForm(form: FormData, { parameters: before }: ChatOptions): ChatOptions {
-  const [temperature, maxTokens] = [form.get('temperature'), form.get('length')].map((value) => String(value ?? ''))
+/** Names the assistant and the model that it fixes. */
+const FixedSettings = ({ assistant: { name, base } }: { assistant: NonNullable<ChatModel['assistant']> }) => (
+  <Facts
+    facts={[
+      [t('app.assistants.one'), name],
+      [t('app.model'), `${base.label} · ${t('app.assistants.isFixed')}`],
+    ]}
+  />
+)
+
+/** Reads the form. Empty fields leave the parameter to the model; one that is not shown, or not to be changed, stays. */
+function readOptionsForm(
+  form: FormData,
+  { parameters: before }: ChatOptions,
+  fixed: ParameterFieldsProps['fixed'],
+): ChatOptions {
+  const [written, maxTokens] = [form.get('temperature'), form.get('length')].map((value) => String(value ?? ''))
+  const temperature = fixed.temperature === undefined ? written : String(before.temperature ?? '')
   const effort = form.has('effort')
     ? Object.values(thinkingEfforts).find((effort) => effort === form.get('effort'))
     : before.effort

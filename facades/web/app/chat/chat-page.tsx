@@ -1,16 +1,17 @@
-import { useNavigate } from '@tanstack/react-router'
+import { useLocation, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { isNotFound } from '../shared/api/error-text.ts'
 import { TEMPORARY } from '../shared/conversation/draft.ts'
+import { buildAssistantId, useAskable } from '../shared/models/assistants.ts'
 import { ModelButton } from '../shared/models/model-button.tsx'
-import { type ChatModel, useModels } from '../shared/models/models.ts'
+import type { ChatModel } from '../shared/models/models.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { IconButton } from '../shared/ui/icon-button.tsx'
 import { Page, PageError } from '../shared/ui/page.tsx'
 import { PageHead, usePageTitle } from '../shared/ui/page-head.tsx'
 import { ChatComposer, ChatOptionsButton, SendObstacles, useIsSendingBlocked } from './chat-composer.tsx'
-import { useFirstModel } from './chat-model.ts'
+import { keepAssistant, useFirstModel } from './chat-model.ts'
 import { useFirstOptions } from './chat-options.ts'
 import { type Question, requestAnswer, storeQuestion } from './chat-requests.ts'
 import { ActionsProvider, useChat } from './chat-state.ts'
@@ -32,10 +33,11 @@ import { Welcome } from './welcome.tsx'
 export const ChatPage = ({ slug }: { slug?: string }) => (slug === undefined ? <NewChat /> : <OpenedChat slug={slug} />)
 
 function NewChat() {
-  const { data: models, error } = useModels()
+  const { data: models, error } = useAskable()
   const [isTemporary, setTemporary] = useState(false)
   const draftName = isTemporary ? TEMPORARY : undefined
-  const { model, isKnown, choose, recordUse } = useFirstModel(draftName, models)
+  const { model, isKnown, missingAssistant, choose, recordUse } = useFirstModel(draftName, models)
+  useLinkedAssistant(choose)
   const options = useFirstOptions(isTemporary)
   const canSend = !useIsSendingBlocked() && model !== undefined
   const { compared, button, bar } = useCompareChoice(models, model)
@@ -43,7 +45,7 @@ function NewChat() {
   usePageTitle(t('app.chat.new'))
   return (
     <Page>
-      <ChatHead models={models} model={model} choose={choose}>
+      <ChatHead models={isKnown ? models : undefined} model={model} choose={choose}>
         <h1>{t(isTemporary ? 'app.temporary' : 'app.chat.new')}</h1>
         <IconButton
           icon="temporary"
@@ -61,7 +63,13 @@ function NewChat() {
         obstacle={
           <>
             {isTemporary && <TemporaryHint />}
-            <SendObstacles error={models ? undefined : error} models={models} model={model} choose={choose} />
+            <SendObstacles
+              error={models ? undefined : error}
+              missingAssistant={missingAssistant}
+              models={models}
+              model={model}
+              choose={choose}
+            />
             {bar}
           </>
         }
@@ -82,14 +90,27 @@ function NewChat() {
 interface FirstQuestion {
   model: ChatModel | undefined
   compared: ComparedModel | undefined
-  recordUse: (modelId: string) => void
+  recordUse: ReturnType<typeof useFirstModel>['recordUse']
   first: ReturnType<typeof useFirstOptions>
   isTemporary: boolean
 }
 
+/** Chooses the assistant in the address, which links to a new chat with it. */
+function useLinkedAssistant(choose: (modelId: string) => void): void {
+  const navigate = useNavigate()
+  const linked = useLocation({ select: ({ search }) => search.assistant })
+  // biome-ignore lint/correctness/useExhaustiveDependencies: an address is followed once.
+  useEffect(() => {
+    if (linked === undefined) return
+    const [handle = '', version] = `${linked}`.split('@')
+    choose(buildAssistantId(handle, version === undefined ? undefined : Number(version)))
+    void navigate({ to: '/chat', replace: true })
+  }, [linked])
+}
+
 /** Returns a function that creates a conversation with its first question. */
 function useFirstQuestion({ model, compared, recordUse, first, isTemporary }: FirstQuestion) {
-  const { conversationKey: key } = useSession()
+  const { connection, conversationKey: key } = useSession()
   const navigate = useNavigate()
   // A question that could not be sent is tried again in the same conversation.
   const created = useRef<string>(undefined)
@@ -104,7 +125,8 @@ function useFirstQuestion({ model, compared, recordUse, first, isTemporary }: Fi
       throw error
     })
     first.clear()
-    recordUse(model.modelId)
+    recordUse(model.modelId, { keepsAssistant: false })
+    await keepAssistant(key, String(connection.userinfo?.id), slug, model.modelId)
     if (compared) {
       const { requestComparison } = await import('./comparison.ts')
       requestComparison(chat, number, { models: [model.modelId, compared.modelId], isBlind: compared.isBlind })
@@ -120,12 +142,12 @@ const OpenedChat = ({ slug }: { slug: string }) =>
 function Chat({ slug }: { slug: string }) {
   useReadingEnd()
   const chat = useChat(slug)
-  const { query, models, model, choose, turn, shown, actions, targetNumber } = chat
+  const { query, models, model, isModelKnown, choose, turn, shown, actions, targetNumber } = chat
   if (useIsMissing(query)) return <MissingChat />
   return (
     <ActionsProvider value={actions}>
       <Page>
-        <ChatHead models={models} model={model} choose={choose}>
+        <ChatHead models={isModelKnown ? models : undefined} model={model} choose={choose}>
           <ConversationTitle slug={slug} />
           {!isTemporary(slug) && <ShareButton slug={slug} />}
         </ChatHead>

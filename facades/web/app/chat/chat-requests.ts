@@ -1,7 +1,8 @@
 import type { AiRequest } from '../shared/api/types.ts'
 import { readChatSettings } from '../shared/chat-settings.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
-import { findMaxInput, findModel } from '../shared/models/models.ts'
+import { findBaseId, findMaxInput } from '../shared/models/assistants.ts'
+import { findModel } from '../shared/models/models.ts'
 import { refreshLimits } from '../shared/notices/limit-notice.tsx'
 import { findPageFile } from '../shared/page-files.ts'
 import { readBase64 } from '../shared/read-base64.ts'
@@ -170,7 +171,7 @@ type UserPart = Extract<AiRequest['messages'][number], { role: 'user' }>['conten
 async function includePageFile(part: UserPart, modelId: string): Promise<UserPart> {
   if (part.type !== 'attachment') return part
   const { name, mime, fileType, content } = findPageFile(part.id)
-  const model = findModel(modelId)
+  const model = findModel(findBaseId(modelId))
   if (model && !canTake(model, { fileType })) return { type: 'text', text: t('app.files.unreadName', { name }) }
   return { type: 'file', mime, name, data: await readBase64(content) }
 }

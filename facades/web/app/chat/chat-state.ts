@@ -4,7 +4,8 @@ import type { Comparison, Side } from '../shared/conversation/answer.ts'
 import { focusField } from '../shared/conversation/composer.tsx'
 import type { StoredDraft } from '../shared/conversation/draft.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
-import { type ChatModel, findMaxInput, useModels } from '../shared/models/models.ts'
+import { findMaxInput, useAskable } from '../shared/models/assistants.ts'
+import type { ChatModel } from '../shared/models/models.ts'
 import { useSession } from '../shared/session.tsx'
 import { copyBeginning, copyFile } from '../shared/upload-file.ts'
 import { buildPath, type PathStep, ROOT_NUMBER, takeStepsUpTo } from './branches.ts'
@@ -75,8 +76,7 @@ export interface ChatActions {
 /** The state of a conversation and the actions on it. */
 export function useChat(slug: string) {
   const { conversationKey: key } = useSession()
-  const { data: models, error: modelsError } = useModels()
-  const { model, isKnown: isModelKnown, choose, recordUse } = useChatModel(slug, models)
+  const { data: models, error: modelsError } = useAskable()
   const query = useMessages(key, slug)
   const preparation = usePreparation(key, slug)
   const turn = useTurn(slug)
@@ -84,14 +84,22 @@ export function useChat(slug: string) {
   const messages = useMemo(() => flattenPages(query.data), [query.data])
   const isAnswering = turn !== undefined || turns.isAnswering(slug)
   const { steps, showBranch, targetNumber } = useShownBranch({ slug, query, messages, isAnswering })
+  const { model, isKnown, missingAssistant, choose, recordUse } = useChatModel(
+    slug,
+    query.data || query.error ? models : undefined,
+    turn?.model ?? findLastModel(steps),
+  )
   const queueDraft = useQueueDraft(slug)
   const queued = useQueuedQuestion(slug, queueDraft)
   const actions = useActions({ slug, key, model, recordUse, steps, showBranch, setEditedNumber, queueDraft })
   const comparison = useShownComparison(slug, messages, steps)
   const shown = { ...showTurn(steps, turn), ...(!turn && showComparison(steps, comparison)), editedNumber }
-  const chosen = { models, modelsError, model, isModelKnown, choose }
+  const chosen = { models, modelsError, model, isModelKnown: isKnown, missingAssistant, choose }
   return { query, ...chosen, turn, comparison, steps, shown, actions, preparation, targetNumber, queued }
 }
+
+const findLastModel = (steps: readonly PathStep[]): string | undefined =>
+  steps.findLast(({ message }) => message.model)?.message.model ?? undefined
 
 interface ShownPath {
   steps: readonly PathStep[]

@@ -15,7 +15,7 @@ export const canTake = (model: ChatModel, { fileType }: FileKind): boolean =>
 
 /** Returns a model that gets a file: one of those used last, the default, or the first one. */
 function findModelFor(file: FileKind, models: readonly ChatModel[], recent: readonly string[]): ChatModel | undefined {
-  const able = models.filter((model) => canTake(model, file) && model.status !== 'offline')
+  const able = models.filter((model) => !model.assistant && canTake(model, file) && model.status !== 'offline')
   const last = recent.flatMap((id) => able.find(({ modelId }) => modelId === id) ?? [])[0]
   return last ?? able.find(({ isDefault }) => isDefault) ?? able[0]
 }

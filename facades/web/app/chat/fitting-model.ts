@@ -17,7 +17,7 @@ export function listFittingModels(
   const getAmount = (model: ChatModel) =>
     isBeyondLimit(limit, model, refused) ? Number.NEGATIVE_INFINITY : computeAmount(limit, model)
   return models
-    .filter(({ modelId, status }) => modelId !== refusedId && status !== 'offline')
+    .filter(({ modelId, status, assistant }) => !assistant && modelId !== refusedId && status !== 'offline')
     .map((model) => ({ model, amount: getAmount(model) }))
     .filter(({ amount }) => amount <= limit.left)
     .toSorted((one, other) => one.amount - other.amount)

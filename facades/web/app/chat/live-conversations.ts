@@ -3,6 +3,7 @@ import { queryClient } from '../shared/api/client.ts'
 import { isNotFound } from '../shared/api/error-text.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
 import { type ChangeEvent, followChanges } from '../shared/live.ts'
+import { ASSISTANTS_KEY, refreshAssistants } from '../shared/models/assistants.ts'
 import { getConversationQueryKey, refreshConversations } from './conversations.ts'
 import { readNumber } from './message-content.ts'
 import { isCached, ownChanges, refreshMessages } from './messages.ts'
@@ -28,9 +29,14 @@ function listChanged(change: ChangeEvent): string[] {
   if (!change) {
     // After a gap anything may have changed.
     ownChanges.forget()
-    return ['list', ...listOldSlugs().flatMap((slug) => [`${CONVERSATION}/${slug}`, `${MESSAGES}/${slug}`])]
+    return [
+      'list',
+      ASSISTANTS_KEY,
+      ...listOldSlugs().flatMap((slug) => [`${CONVERSATION}/${slug}`, `${MESSAGES}/${slug}`]),
+    ]
   }
   const { kind = '', subject = '' } = change
+  if (kind.startsWith('assistants')) return [ASSISTANTS_KEY]
   const [slug = ''] = subject.split('/')
   if (kind.startsWith('tool-questions.')) return []
   if (kind === 'conversation-messages.created') return [`${CREATED}/${subject}`]
@@ -47,7 +53,9 @@ async function refreshChanged(changes: ReadonlySet<string>): Promise<void> {
   if (changed.length === 0) return
   const listSlugs = (...names: string[]) =>
     new Set(changed.flatMap(([name = '', slug = '']) => (names.includes(name) ? slug : [])))
-  const reads = [refreshConversations(), refetchFailed()]
+  const reads = [refetchFailed()]
+  if (changes.has(ASSISTANTS_KEY)) reads.push(refreshAssistants())
+  if (changed.some(([name]) => name !== ASSISTANTS_KEY)) reads.push(refreshConversations())
   for (const slug of listSlugs(CONVERSATION)) {
     reads.push(queryClient.invalidateQueries({ queryKey: getConversationQueryKey(slug) }))
     // A deleted conversation may have been restored.
@@ -62,13 +70,14 @@ async function refreshChanged(changes: ReadonlySet<string>): Promise<void> {
 const CREATED = 'created'
 
 /** The first elements of the keys of the queries that a shown conversation needs. */
-const [MESSAGES, CONVERSATION, MODELS] = ['messages', 'conversation', 'models']
+const [MESSAGES, CONVERSATION] = ['messages', 'conversation']
+const NEEDED: ReadonlySet<unknown> = new Set([MESSAGES, CONVERSATION, 'models', ASSISTANTS_KEY])
 
 /** Reads failed queries again, for example after the service was away. */
 const refetchFailed = () =>
   queryClient.refetchQueries({
     predicate: ({ queryKey: [name], state: { status, error } }) =>
-      status === 'error' && !isNotFound(error) && (name === MESSAGES || name === CONVERSATION || name === MODELS),
+      status === 'error' && !isNotFound(error) && NEEDED.has(name),
   })
 
 /** Milliseconds in which data counts as current, as after the page has opened: the stream begins with a gap. */

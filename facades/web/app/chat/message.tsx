@@ -87,7 +87,7 @@ export const AnswerMessage = memo(
       <MessageView
         id={step && writeNumber(step.message.number)}
         className={styles.answer}
-        name={findModelLabel(model, models)}
+        name={nameAuthor(model, answer, models)}
         isBusy={turn && !isHalted(turn)}
         isTarget={isTarget}
       >
@@ -106,6 +106,13 @@ export const AnswerMessage = memo(
     )
   },
 )
+
+/** Names a model, or an assistant with the version that answered. */
+function nameAuthor(model: string, { assistant }: Answer, models: readonly ChatModel[]): string {
+  const name = findModelLabel(model, models)
+  const version = assistant?.split('@')[1]
+  return version === undefined ? name : t('app.assistants.answered', { name, version })
+}
 
 interface AnswerEndProps {
   slug: string

@@ -1,6 +1,7 @@
 import { InputError, isSentTooLong } from '../shared/api/error-text.ts'
 import { emptyAnswer } from '../shared/conversation/answer.ts'
-import { DEMO_MODEL, findMaxInput } from '../shared/models/models.ts'
+import { findMaxInput } from '../shared/models/assistants.ts'
+import { DEMO_MODEL } from '../shared/models/models.ts'
 import { t } from '../shared/text/labels.ts'
 import type { ChatContext } from './chat-requests.ts'
 import { refreshConversations } from './conversations.ts'

@@ -1,6 +1,7 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { api, queryClient } from '../shared/api/client.ts'
 import type { AiRequest } from '../shared/api/types.ts'
+import { findBaseId } from '../shared/models/assistants.ts'
 
 /** A small task, such as naming a conversation, for a model that the administrator has chosen. */
 export interface Task {
@@ -35,9 +36,9 @@ function findTask(tasks: Tasks | undefined, name: TaskName, otherModelId?: strin
 /** Returns the model and the prompt of a task; undefined if it is not set up. */
 export const useTask = (name: TaskName): Task | undefined => findTask(useQuery(tasksQuery).data, name)
 
-/** Reads a task; `modelId` is asked if the house has chosen no model for it. */
+/** Reads a task; `modelId`, or the model of that assistant, is asked if the house has chosen no model for it. */
 export const readTask = async (name: TaskName, modelId: string): Promise<Task | undefined> =>
-  findTask(await queryClient.fetchQuery(tasksQuery), name, modelId)
+  findTask(await queryClient.fetchQuery(tasksQuery), name, findBaseId(modelId))
 
 /** Asks the model of a task, without tools, and returns its whole answer. */
 export const askForTask = ({ modelId, prompt }: Task, messages: AiRequest['messages'], signal?: AbortSignal) =>

@@ -1,11 +1,9 @@
-import { insertText } from '../shared/conversation/composer.tsx'
+import { lazy, Suspense } from 'react'
 import { type ChatModel, DEMO_MODEL } from '../shared/models/models.ts'
 import { siteName } from '../shared/site.ts'
 import { t } from '../shared/text/labels.ts'
-import { Button } from '../shared/ui/button.tsx'
-import { Icon } from '../shared/ui/icon.tsx'
 import { Lead, PagePlaceholder } from '../shared/ui/page.tsx'
-import styles from './welcome.module.css'
+import { PrivacyNote, Starters } from './welcome-parts.tsx'
 
 const MAX_STARTERS = 6
 
@@ -16,28 +14,23 @@ interface WelcomeProps {
 }
 
 /** Welcomes the person in an empty chat, with beginnings of questions and with what the chosen model reads. */
-export const Welcome = ({ model, isTemporary }: WelcomeProps) => (
+export const Welcome = ({ model, isTemporary }: WelcomeProps) =>
+  model?.assistant ? (
+    <Suspense fallback={<PagePlaceholder>{null}</PagePlaceholder>}>
+      <AssistantWelcome key={model.modelId} model={model} assistant={model.assistant} isTemporary={isTemporary} />
+    </Suspense>
+  ) : (
+    <HouseWelcome model={model} isTemporary={isTemporary} />
+  )
+
+const AssistantWelcome = lazy(async () => ({ default: (await import('./assistant-welcome.tsx')).AssistantWelcome }))
+
+const HouseWelcome = ({ model, isTemporary }: WelcomeProps) => (
   <PagePlaceholder>
     <Lead>{t('app.chat.welcome', { name: siteName })}</Lead>
     <p>{t('app.chat.empty')}</p>
-    <div className={styles.starters}>
-      {listStarters(model).map((starter) => (
-        <Button key={starter} className={styles.starter} onClick={() => insertText('chat', `${starter} `)}>
-          {starter}
-        </Button>
-      ))}
-    </div>
-    {model && (
-      <p className={styles.privacy}>
-        <Icon name="lock" />
-        <span>
-          {t(isTemporary ? 'app.temporary.privacy' : 'app.chat.privacy', {
-            model: model.label,
-            provider: model.providerName,
-          })}
-        </span>
-      </p>
-    )}
+    <Starters starters={listStarters(model)} />
+    {model && <PrivacyNote model={model} isTemporary={isTemporary} />}
   </PagePlaceholder>
 )
 

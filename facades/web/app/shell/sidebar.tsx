@@ -131,8 +131,15 @@ function AreaList({ close }: { close: () => void }) {
   if (isLocked && area !== 'admin') return <SideListPlaceholder>{t('app.settings.locked')}</SideListPlaceholder>
   const List = areaLists[area]
   return (
-    <Suspense>
-      <List onChoose={close} />
-    </Suspense>
+    <>
+      {area === 'chat' && (
+        <Link to="/assistants" className={styles.entry} onClick={close}>
+          <Icon name="assistant" /> {t('app.assistants')}
+        </Link>
+      )}
+      <Suspense>
+        <List onChoose={close} />
+      </Suspense>
+    </>
   )
 }

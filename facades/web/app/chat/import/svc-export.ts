@@ -55,7 +55,7 @@ function readMessage(message: Fields, ids: readonly string[], index: number, omi
 }
 
 function readAnswer(message: Fields, text: string): Answer {
-  const { thinkingSeconds, isComplete, answeredBy } = message
+  const { thinkingSeconds, isComplete, answeredBy, assistant } = message
   const summary = parseReach(message['summary'])
   const cut = cuts.find((each) => each === message['cut']) ?? (isComplete === false ? 'interrupted' : undefined)
   return {
@@ -66,6 +66,7 @@ function readAnswer(message: Fields, text: string): Answer {
     tools: toList(message['tools']).map((tool, index) => readTool(toFields(tool), index)),
     ...(cut && { cut }),
     ...(typeof answeredBy === 'string' && { answeredBy }),
+    ...(typeof assistant === 'string' && { assistant }),
     ...(summary && { summary }),
   }
 }

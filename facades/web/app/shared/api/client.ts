@@ -19,6 +19,8 @@ export type ConsentRequest = Result<Client['consentPage']['asked']['query']>
 export type AuthorizationView = Extract<Result<Client['oauth']['request']['query']>, { view: object }>['view']
 export type Connection = Result<Client['connections']['get']['query']>
 export type Conversation = Result<Client['conversations']['get']['query']>
+/** An assistant that the person may use or change. */
+export type Assistant = Result<Client['assistants']['list']['query']>['assistants'][number]
 export type Model = Result<Client['aiModels']['list']['query']>['items'][number]
 
 /** Retries only what the service could not answer, and never what it refused. */

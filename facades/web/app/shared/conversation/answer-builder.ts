@@ -26,11 +26,12 @@ export class AnswerBuilder {
   }
 
   #addUsage(part: Extract<StreamPart, { type: 'usage' }>): void {
-    const { cut, answeredBy } = part
+    const { cut, answeredBy, assistant } = part
     this.#update({
       usage: addUsage(this.#answer.usage, part),
       cut,
       ...(answeredBy !== undefined && { answeredBy }),
+      ...(assistant !== undefined && { assistant }),
     })
   }
 

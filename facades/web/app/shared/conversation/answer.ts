@@ -58,6 +58,8 @@ export interface Answer {
   cut?: CutReason | 'stopped' | 'interrupted' | undefined
   /** The model that answered in place of the one that was asked. */
   answeredBy?: string | undefined
+  /** The assistant that answered, with its version, such as `helper@3`. */
+  assistant?: string | undefined
   usage?:
     | {
         inputTokens: number

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { api, type Model, queryClient } from '../api/client.ts'
+import { type Assistant, api, type Model, queryClient } from '../api/client.ts'
 import { getRelatedId } from '../api/related.ts'
 import { language, t } from '../text/labels.ts'
 import { useModelHistory } from './model-history.ts'
@@ -10,6 +10,8 @@ export interface ChatModel extends Model {
   description: string | undefined
   /** True for the model that administrators have chosen for first chats. */
   isDefault: boolean
+  /** Present for an assistant, which is asked as models are; `base` answers for it. */
+  assistant?: Assistant & { base: ChatModel }
 }
 
 /** The model of a fresh installation, which answers one sample question. */
@@ -19,10 +21,6 @@ const ALL = { page: { size: 1000 } }
 const TASKS = { page: { size: 200 } }
 
 const MODELS_KEY = ['models']
-
-/** Returns the most input tokens of a model; undefined if that is not known, or the models are not read yet. */
-export const findMaxInput = (modelId: string): number | undefined =>
-  findModel(modelId)?.limits?.maxInputTokens ?? undefined
 
 /** Returns a model that the page has read. */
 export const findModel = (modelId: string): ChatModel | undefined =>
@@ -57,10 +55,16 @@ export const useModels = () =>
 /** Returns the model for the next question: the one used last, or else the default, or else the first reachable one. */
 export function useChosenModel(models: readonly ChatModel[] | undefined) {
   const { history, recordUse } = useModelHistory()
-  const last = history.recent.flatMap((id) => models?.find(({ modelId }) => modelId === id) ?? [])[0]
+  // An assistant answers in the chats that it was chosen for.
+  const last = history.recent.flatMap((id) => models?.find(isModel(id)) ?? [])[0]
   const model = last ?? models?.find(({ isDefault }) => isDefault) ?? models?.find(isReachable) ?? models?.[0]
   return { model, choose: recordUse }
 }
+
+const isModel =
+  (id: string) =>
+  ({ modelId, assistant }: ChatModel): boolean =>
+    modelId === id && !assistant
 
 /** The steps of thinking, by the effort that a question asks for. */
 export const thinkingEfforts = { off: 'none', low: 'low', medium: 'medium', high: 'high' } as const
@@ -79,9 +83,13 @@ const EFFORT_NAMES = ['effort', 'reasoning_effort', 'reasoningEffort', 'maxThink
 
 const isReachable = ({ status }: Model) => status !== 'offline'
 
-/** Returns the label of a model, or its id if it is no longer offered. */
+/** Returns the label of a model or an assistant, or its id if it is no longer offered. */
 export const findModelLabel = (modelId: string, models: readonly ChatModel[]): string =>
-  models.find((model) => model.modelId === modelId)?.label ?? modelId
+  (models.find((model) => model.modelId === modelId) ?? models.find((model) => model.modelId === dropVersion(modelId)))
+    ?.label ?? modelId
+
+/** Models have names with an at sign, too, but none of another model before it. */
+const dropVersion = (modelId: string): string => modelId.replace(/^(assistant\/[^@]*)@\d+$/, '$1')
 
 const compactNumber = new Intl.NumberFormat(language, { notation: 'compact' })
 

@@ -4,6 +4,7 @@ const paths = {
   archive: 'M3 5h18v4H3zM5 9v11h14V9M10 13h4',
   arrowDown: 'M12 5v14m-6-6 6 6 6-6',
   arrowUp: 'M12 19V5m-6 6 6-6 6 6',
+  assistant: 'M12 3v4M5 7h14v11H5zM9 11v3m6-3v3M2 11v4m20-4v4M9 21h6',
   attach: 'M8 12.5 14.5 6a3 3 0 0 1 4.3 4.3L10 19a5 5 0 0 1-7-7l8-8',
   bell: 'M18 16v-5a6 6 0 0 0-12 0v5l-2 2h16zM10 21h4',
   branch: 'M9 6 4 12l5 6m6-12 5 6-5 6',

@@ -1,0 +1,115 @@
+import { Link, useNavigate } from '@tanstack/react-router'
+import { lazy, Suspense, useState } from 'react'
+import type { Assistant } from '../shared/api/client.ts'
+import { t } from '../shared/text/labels.ts'
+import { Avatar } from '../shared/ui/avatar.tsx'
+import { getButtonClass } from '../shared/ui/button.tsx'
+import { joinClasses } from '../shared/ui/class-names.ts'
+import { InlineError } from '../shared/ui/error-message.tsx'
+import { IconButton } from '../shared/ui/icon-button.tsx'
+import type { MenuEntry } from '../shared/ui/menu.tsx'
+import { MenuButton } from '../shared/ui/menu-button.tsx'
+import styles from './assistant-card.module.css'
+import { buildDeletion, buildLeaving, type Ending } from './endings.ts'
+
+const ConfirmDialog = lazy(async () => ({ default: (await import('../shared/ui/confirm-dialog.tsx')).ConfirmDialog }))
+const RemixDialog = lazy(async () => ({ default: (await import('./remix-dialog.tsx')).RemixDialog }))
+
+interface AssistantCardProps {
+  assistant: Assistant
+  /** True if no model of it may be asked. */
+  isOff: boolean
+  isFavourite: boolean
+  toggleFavourite: () => void
+}
+
+/** An assistant in the gallery. */
+export function AssistantCard({ assistant, isOff, isFavourite, toggleFavourite }: AssistantCardProps) {
+  const { handle, name, description, owner, published, latest } = assistant
+  return (
+    <li className={styles.card}>
+      <div className={styles.head}>
+        <Avatar name={name} />
+        <div className={styles.names}>
+          <h3 dir="auto">{name}</h3>
+          <p className="hint">
+            @{handle} · {owner ?? t('app.assistants.house')}
+          </p>
+        </div>
+        <IconButton
+          icon="star"
+          className={joinClasses(styles.star, isFavourite && styles.marked)}
+          label={t('app.assistants.favourite', { name })}
+          aria-pressed={isFavourite}
+          onClick={toggleFavourite}
+        />
+      </div>
+      <p className={styles.description} dir="auto">
+        {description || t('app.assistants.noDescription')}
+      </p>
+      {published === null && <p className={joinClasses('hint', styles.state)}>{t('app.assistants.isDraft')}</p>}
+      {isOff && <p className={joinClasses('hint', styles.state)}>{t('app.assistants.isOff')}</p>}
+      <div className={styles.actions}>
+        {!isOff && (
+          <Link
+            to="/chat"
+            search={{ assistant: published === null ? `${handle}@${latest}` : handle }}
+            className={getButtonClass()}
+            aria-label={t(published === null ? 'app.assistants.tryNamed' : 'app.assistants.askNamed', { name })}
+          >
+            {t(published === null ? 'app.assistants.try' : 'app.assistants.ask')}
+          </Link>
+        )}
+        <CardMenu assistant={assistant} />
+      </div>
+    </li>
+  )
+}
+
+/** Lists what the person may do with an assistant. */
+function listEntries(assistant: Assistant, open: (dialog: CardDialog) => void, copyLink: () => void): MenuEntry[] {
+  const { handle, published, isOwner, mayEdit, mayRemix } = assistant
+  const params = { handle }
+  const edit = <Link to="/assistants/$handle/edit" params={params} />
+  const history = <Link to="/assistants/$handle/history" params={params} />
+  const end = () => open(isOwner ? buildDeletion(assistant) : buildLeaving(assistant))
+  const entries: [boolean, MenuEntry][] = [
+    [mayEdit, { icon: 'edit', label: t('app.assistants.edit'), link: edit }],
+    [mayEdit, { icon: 'later', label: t('app.assistants.history'), link: history }],
+    [published !== null && mayRemix, { icon: 'copy', label: t('app.assistants.remix'), choose: () => open('remix') }],
+    [true, { icon: 'link', label: t('app.assistants.copyLink'), choose: copyLink }],
+    [mayEdit && !isOwner, { icon: 'signOut', label: t('app.assistants.leave'), choose: end }],
+    [isOwner, { icon: 'trash', label: t('app.delete'), isDangerous: true, choose: end }],
+  ]
+  return entries.flatMap(([isOffered, entry]) => (isOffered ? [entry] : []))
+}
+
+type CardDialog = Ending | 'remix'
+
+function CardMenu({ assistant }: { assistant: Assistant }) {
+  const { handle, name } = assistant
+  const navigate = useNavigate()
+  const [dialog, setDialog] = useState<CardDialog>()
+  const [error, setError] = useState<unknown>()
+  const copyLink = () =>
+    void navigator.clipboard.writeText(`${location.origin}/chat?assistant=${handle}`).catch(setError)
+  const close = () => setDialog(undefined)
+  return (
+    <>
+      <MenuButton label={t('app.assistants.more', { name })} items={listEntries(assistant, setDialog, copyLink)} />
+      <InlineError error={error} />
+      <Suspense>
+        {dialog === 'remix' && (
+          <RemixDialog
+            assistant={assistant}
+            close={close}
+            show={(copy) => void navigate({ to: '/assistants/$handle/edit', params: { handle: copy } })}
+          />
+        )}
+        {typeof dialog === 'object' && (
+          <ConfirmDialog {...dialog} confirm={() => dialog.act().catch(setError)} close={close} />
+        )}
+      </Suspense>
+    </>
+  )
+}

@@ -1,0 +1,117 @@
+import type { api } from '../shared/api/client.ts'
+import { isRecord, parseRecord } from '../shared/local-store.ts'
+import type { ChatModel } from '../shared/models/models.ts'
+
+/** An assistant as its editors see it. */
+export type StoredAssistant = Awaited<ReturnType<typeof api.assistants.get.query>>
+
+/** The content of a version of an assistant. */
+export type Content = Parameters<typeof api.assistants.save.mutate>[0]['content']
+
+/** What is written in the form, as it is written. */
+export interface ContentForm {
+  name: string
+  handle: string
+  description: string
+  systemPrompt: string
+  greeting: string
+  starters: readonly string[]
+  model: string
+  fallback: readonly string[]
+  temperature: string
+  topP: string
+  maxTokens: string
+  /** Null for all tools of the model. */
+  tools: readonly string[] | null
+}
+
+/** What the fields of a form show, and how they change it. */
+export interface FieldsProps {
+  form: ContentForm
+  change: (members: Partial<ContentForm>) => void
+  models: readonly ChatModel[]
+}
+
+export const emptyForm: ContentForm = {
+  name: '',
+  handle: '',
+  description: '',
+  systemPrompt: '',
+  greeting: '',
+  starters: [],
+  model: '',
+  fallback: [],
+  temperature: '',
+  topP: '',
+  maxTokens: '',
+  tools: null,
+}
+
+const writeNumber = (value: number | undefined): string => (value === undefined ? '' : String(value))
+
+export function toForm(handle: string, content: Content): ContentForm {
+  const { name, description, systemPrompt, greeting, starters, model, fallback, parameters, tools } = content
+  return {
+    handle,
+    name,
+    description: description ?? '',
+    systemPrompt: systemPrompt ?? '',
+    greeting: greeting ?? '',
+    starters: starters ?? [],
+    model,
+    fallback: fallback ?? [],
+    temperature: writeNumber(parameters?.temperature),
+    topP: writeNumber(parameters?.topP),
+    maxTokens: writeNumber(parameters?.maxTokens),
+    tools: tools ?? null,
+  }
+}
+
+/** Leaves out empty rows, and parameters that are left to the model. */
+export function toContent(form: ContentForm): Content {
+  const { name, description, systemPrompt, greeting, model, temperature, topP, maxTokens, tools } = form
+  const starters = form.starters.map((starter) => starter.trim()).filter((starter) => starter !== '')
+  const fallback = form.fallback.filter(
+    (name, at) => name !== '' && name !== model && form.fallback.indexOf(name) === at,
+  )
+  return {
+    name: name.trim(),
+    description: description.trim(),
+    systemPrompt,
+    greeting,
+    starters,
+    model,
+    fallback,
+    parameters: {
+      ...(temperature !== '' && { temperature: Number(temperature) }),
+      ...(topP !== '' && { topP: Number(topP) }),
+      ...(maxTokens !== '' && { maxTokens: Number(maxTokens) }),
+    },
+    tools: tools === null ? null : [...tools],
+  }
+}
+
+/** What is written and not saved, which this browser keeps encrypted. */
+export interface EditorDraft {
+  form: ContentForm
+  /** The version from which it was made; null for an assistant that is not made yet. */
+  basedOn: number | null
+}
+
+export const serializeDraft = (draft: EditorDraft): string => JSON.stringify(draft)
+
+/** Returns undefined for a text that is no draft, as one of an earlier version of this page. */
+export function parseDraft(text: string): EditorDraft | undefined {
+  const { form, basedOn } = parseRecord(text) ?? {}
+  if (!isRecord(form) || !(basedOn === null || typeof basedOn === 'number')) return undefined
+  const isForm = Object.entries(emptyForm).every(([name, empty]) => isLike(form[name], empty))
+  return isForm ? { form: form as unknown as ContentForm, basedOn } : undefined
+}
+
+const isLike = (value: unknown, empty: ContentForm[keyof ContentForm]): boolean =>
+  typeof empty === 'string' ? typeof value === 'string' : isTexts(value) || (empty === null && value === null)
+
+const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every((each) => typeof each === 'string')
+
+export const isSameForm = (one: ContentForm, other: ContentForm): boolean =>
+  JSON.stringify(toContent(one)) === JSON.stringify(toContent(other)) && one.handle === other.handle

@@ -1,0 +1,46 @@
+import { lazy, Suspense, useState } from 'react'
+import { t } from '../shared/text/labels.ts'
+import { Button } from '../shared/ui/button.tsx'
+import { Notice } from '../shared/ui/notice.tsx'
+import { Toolbar } from '../shared/ui/toolbar.tsx'
+import type { StoredAssistant } from './content.ts'
+import { type ContentForm, toContent } from './content.ts'
+
+const Differences = lazy(async () => ({ default: (await import('./differences.tsx')).Differences }))
+
+/** Says that what is shown was written before and is not saved. */
+export const KeptNotice = ({ discard }: { discard: () => void }) => (
+  <Notice layout="row" role="status">
+    <span>{t('app.assistants.kept')}</span>
+    <Button onClick={discard}>{t('app.assistants.discard')}</Button>
+  </Notice>
+)
+
+interface ConflictNoticeProps {
+  stored: StoredAssistant
+  mine: ContentForm
+  /** The newest content. */
+  theirs: ContentForm
+  keepMine: () => void
+  discard: () => void
+}
+
+/** Says that somebody else has saved meanwhile, and has the person decide. */
+export function ConflictNotice({ stored, mine, theirs, keepMine, discard }: ConflictNoticeProps) {
+  const [isShown, setShown] = useState(false)
+  return (
+    <Notice kind="warning" role="alert">
+      <p>{t('app.assistants.conflict', { version: stored.latest })}</p>
+      {isShown && (
+        <Suspense>
+          <Differences before={toContent(theirs)} after={toContent(mine)} />
+        </Suspense>
+      )}
+      <Toolbar>
+        {!isShown && <Button onClick={() => setShown(true)}>{t('app.assistants.showDifference')}</Button>}
+        <Button onClick={keepMine}>{t('app.assistants.keepMine')}</Button>
+        <Button onClick={discard}>{t('app.assistants.takeTheirs')}</Button>
+      </Toolbar>
+    </Notice>
+  )
+}

@@ -1,0 +1,106 @@
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import type { Assistant } from '../shared/api/client.ts'
+import { buildAssistantId, findAnsweringModel, useAssistants } from '../shared/models/assistants.ts'
+import { useModelHistory } from '../shared/models/model-history.ts'
+import { useModels } from '../shared/models/models.ts'
+import { t } from '../shared/text/labels.ts'
+import { foldText } from '../shared/text/word-pattern.ts'
+import { getButtonClass } from '../shared/ui/button.tsx'
+import { ErrorNotice } from '../shared/ui/error-message.tsx'
+import { Icon } from '../shared/ui/icon.tsx'
+import { Input } from '../shared/ui/input.tsx'
+import { Lead, Page, PagePlaceholder } from '../shared/ui/page.tsx'
+import { PageHead, usePageTitle } from '../shared/ui/page-head.tsx'
+import { Section } from '../shared/ui/section.tsx'
+import { Skeleton } from '../shared/ui/skeleton.tsx'
+import { AssistantCard } from './assistant-card.tsx'
+import styles from './gallery-page.module.css'
+
+/** Shows the assistants that the person may use or change. */
+export function GalleryPage() {
+  usePageTitle(t('app.assistants'))
+  const { data: assistants, error } = useAssistants()
+  return (
+    <Page>
+      <PageHead>
+        <h1>{t('app.assistants')}</h1>
+        <Link to="/assistants/new" className={getButtonClass(assistants?.length === 0 ? 'quiet' : 'primary')}>
+          <Icon name="plus" /> {t('app.assistants.new')}
+        </Link>
+      </PageHead>
+      {assistants?.length === 0 ? <NoAssistants /> : <Gallery assistants={assistants} error={error} />}
+    </Page>
+  )
+}
+
+const NoAssistants = () => (
+  <PagePlaceholder>
+    <Lead>{t('app.assistants.none')}</Lead>
+    <p>{t('app.assistants.about')}</p>
+    <Link to="/assistants/new" className={getButtonClass('primary')}>
+      {t('app.assistants.makeFirst')}
+    </Link>
+  </PagePlaceholder>
+)
+
+/** From this number on, a search is of use. */
+const SEARCHED_FROM = 5
+
+function Gallery({ assistants, error }: { assistants: readonly Assistant[] | undefined; error: unknown }) {
+  const [text, setText] = useState('')
+  const { history } = useModelHistory()
+  const found = (assistants ?? []).filter((each) => isMatch(each, text))
+  const isFavourite = ({ handle }: Assistant) => history.favourites.includes(buildAssistantId(handle))
+  const groups = [
+    { title: t('app.model.favourites'), items: found.filter(isFavourite) },
+    { title: t('app.assistants.own'), items: found.filter((each) => each.mayEdit && !isFavourite(each)) },
+    { title: t('app.assistants.shared'), items: found.filter((each) => !(each.mayEdit || isFavourite(each))) },
+  ]
+  return (
+    <div className={styles.gallery}>
+      <ErrorNotice error={error} />
+      {!(assistants || error) && <Skeleton />}
+      {assistants && assistants.length >= SEARCHED_FROM && (
+        <Input
+          type="search"
+          value={text}
+          maxLength={120}
+          aria-label={t('app.assistants.search')}
+          placeholder={t('app.assistants.search')}
+          onChange={({ target }) => setText(target.value)}
+        />
+      )}
+      {assistants && found.length === 0 && <p role="status">{t('app.assistants.nothing')}</p>}
+      {groups.map(({ title, items }) => items.length > 0 && <Cards key={title} title={title} items={items} />)}
+    </div>
+  )
+}
+
+function Cards({ title, items }: { title: string; items: readonly Assistant[] }) {
+  const { data: models } = useModels()
+  const { history, toggleFavourite } = useModelHistory()
+  return (
+    <Section title={title} className={styles.group}>
+      <ul className={styles.cards}>
+        {items.map((each) => (
+          <AssistantCard
+            key={each.handle}
+            assistant={each}
+            isOff={models !== undefined && !findAnsweringModel(each, models)}
+            isFavourite={history.favourites.includes(buildAssistantId(each.handle))}
+            toggleFavourite={() => toggleFavourite(buildAssistantId(each.handle))}
+          />
+        ))}
+      </ul>
+    </Section>
+  )
+}
+
+/** Returns true if an assistant has each word in its name, handle, description or owner. */
+function isMatch({ name, handle, description, owner }: Assistant, query: string): boolean {
+  const text = foldText(`${name} ${handle} ${description} ${owner ?? ''}`)
+  return foldText(query)
+    .split(/\s+/)
+    .every((word) => text.includes(word))
+}

@@ -1,0 +1,103 @@
+import type { ChatModel } from '../shared/models/models.ts'
+import { t } from '../shared/text/labels.ts'
+import { Field, LabelledField } from '../shared/ui/field.tsx'
+import { Select } from '../shared/ui/input.tsx'
+import type { FieldsProps } from './content.ts'
+import styles from './editor-page.module.css'
+import { RowsField } from './rows-field.tsx'
+
+const MAX_FALLBACKS = 5
+
+/** The models that answer, and the parameters that no question changes. */
+export function ModelFields({ form, change, models }: FieldsProps) {
+  const { model, fallback } = form
+  const isOff = model !== '' && !models.some(({ modelId }) => modelId === model)
+  return (
+    <>
+      <LabelledField
+        label={t('app.model')}
+        hint={isOff ? <span className="error">{t('app.assistants.modelOff', { model })}</span> : undefined}
+      >
+        {(control) => (
+          <Select
+            {...control}
+            name="model"
+            required
+            value={model}
+            onChange={({ target }) => change({ model: target.value })}
+          >
+            <ModelOptions models={models} chosen={model} />
+          </Select>
+        )}
+      </LabelledField>
+      <RowsField
+        label={t('app.assistants.fallback')}
+        hint={t('app.assistants.fallbackHint')}
+        rows={fallback}
+        change={(rows) => change({ fallback: rows })}
+        most={MAX_FALLBACKS}
+        addLabel={t('app.assistants.addFallback')}
+        nameRow={(position) => t('app.assistants.fallbackNumber', { position })}
+      >
+        {(control) => (
+          <Select {...control}>
+            {control.value === '' && <option value="">{t('app.assistants.chooseModel')}</option>}
+            <ModelOptions models={models} chosen={control.value} />
+          </Select>
+        )}
+      </RowsField>
+      <Parameters form={form} change={change} models={models} />
+    </>
+  )
+}
+
+/** The models, and the chosen one also if it is off. */
+const ModelOptions = ({ models, chosen }: { models: readonly ChatModel[]; chosen: string }) => (
+  <>
+    {chosen !== '' && !models.some(({ modelId }) => modelId === chosen) && (
+      <option value={chosen}>{t('app.assistants.offModel', { model: chosen })}</option>
+    )}
+    {models.map(({ modelId, label, providerName }) => (
+      <option key={modelId} value={modelId}>
+        {label} · {providerName}
+      </option>
+    ))}
+  </>
+)
+
+const Parameters = ({ form: { temperature, topP, maxTokens }, change }: FieldsProps) => (
+  <div className={styles.numbers}>
+    <Field
+      label={t('app.options.temperature')}
+      name="temperature"
+      type="number"
+      min={0}
+      max={2}
+      step="any"
+      placeholder={t('app.options.usual')}
+      value={temperature}
+      onChange={({ target }) => change({ temperature: target.value })}
+    />
+    <Field
+      label={t('app.assistants.topP')}
+      name="topP"
+      type="number"
+      min={0}
+      max={1}
+      step="any"
+      placeholder={t('app.options.usual')}
+      value={topP}
+      onChange={({ target }) => change({ topP: target.value })}
+    />
+    <Field
+      label={t('app.options.length')}
+      name="maxTokens"
+      type="number"
+      min={1}
+      max={10_000_000}
+      placeholder={t('app.options.usual')}
+      value={maxTokens}
+      onChange={({ target }) => change({ maxTokens: target.value })}
+    />
+  </div>
+)

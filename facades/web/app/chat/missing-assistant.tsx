@@ -1,0 +1,34 @@
+import { readHandle, useAssistants } from '../shared/models/assistants.ts'
+import { PickerButton } from '../shared/models/model-button.tsx'
+import type { ChatModel } from '../shared/models/models.ts'
+import { t } from '../shared/text/labels.ts'
+import { getButtonClass } from '../shared/ui/button.tsx'
+import { Notice } from '../shared/ui/notice.tsx'
+
+interface MissingAssistantNoticeProps {
+  /** The name by which the assistant was asked. */
+  modelId: string
+  models: readonly ChatModel[] | undefined
+  choose: (modelId: string) => void
+}
+
+/** Says why the assistant of a chat cannot answer, and offers to choose another one. */
+export function MissingAssistantNotice({ modelId, models, choose }: MissingAssistantNoticeProps) {
+  const { data: assistants } = useAssistants()
+  const handle = readHandle(modelId)
+  const found = assistants?.find((each) => each.handle === handle)
+  return (
+    <Notice kind="warning" layout="row" role="status">
+      <span>{found ? t('app.assistants.off', { name: found.name }) : t('app.assistants.gone', { handle })}</span>
+      <PickerButton
+        models={models}
+        model={undefined}
+        choose={choose}
+        label={t('app.assistants.chooseAnother')}
+        className={getButtonClass()}
+      >
+        {t('app.assistants.chooseAnother')}
+      </PickerButton>
+    </Notice>
+  )
+}

@@ -1,0 +1,99 @@
+import { useQuery } from '@tanstack/react-query'
+import { useMemo } from 'react'
+import { type Assistant, api, queryClient } from '../api/client.ts'
+import { t } from '../text/labels.ts'
+import { type ChatModel, findModel, useModels } from './models.ts'
+
+/** The beginning of the names by which assistants are asked. */
+const PREFIX = 'assistant/'
+
+/** Returns the name by which an assistant is asked, or one of its versions. */
+export const buildAssistantId = (handle: string, version?: number): string =>
+  `${PREFIX}${handle}${version === undefined ? '' : `@${version}`}`
+
+export const isAssistantId = (modelId: string | undefined): boolean => modelId?.startsWith(PREFIX) === true
+
+/** Returns the handle in the name by which an assistant is asked. */
+export const readHandle = (modelId: string): string => modelId.slice(PREFIX.length).replace(/@.*/, '')
+
+/** The first element of the keys of all queries of assistants. */
+export const ASSISTANTS_KEY = 'assistants'
+
+const LIST_KEY = [ASSISTANTS_KEY, 'list']
+const PAGE_SIZE = 200
+
+/** Reads the assistants that the person may use or change, by name. */
+export const useAssistants = () =>
+  useQuery({
+    queryKey: LIST_KEY,
+    staleTime: 5 * 60_000,
+    queryFn: async ({ signal }): Promise<Assistant[]> => {
+      const all: Assistant[] = []
+      for (;;) {
+        const input = { limit: PAGE_SIZE, offset: all.length }
+        const { assistants, total } = await api.assistants.list.query(input, { signal })
+        all.push(...assistants)
+        if (assistants.length < PAGE_SIZE || all.length >= total) return all
+      }
+    },
+  })
+
+export const refreshAssistants = () => queryClient.invalidateQueries({ queryKey: [ASSISTANTS_KEY] })
+
+/** Reads what may be asked in a chat: models, and then assistants whose models may be asked. */
+export function useAskable(): { data: readonly ChatModel[] | undefined; error: unknown } {
+  const models = useModels()
+  const assistants = useAssistants()
+  const data = useMemo(
+    () => models.data && assistants.data && [...models.data, ...toChatModels(assistants.data, models.data)],
+    [models.data, assistants.data],
+  )
+  return { data, error: models.error ?? assistants.error }
+}
+
+/** Returns the model that answers for an assistant: its own, or the first fallback that the person may ask. */
+export const findAnsweringModel = (
+  { model, fallback }: Pick<Assistant, 'model' | 'fallback'>,
+  models: readonly ChatModel[],
+): ChatModel | undefined =>
+  [model, ...fallback].flatMap((name) => models.find(({ modelId }) => modelId === name) ?? [])[0]
+
+/** Makes a model of each published assistant, and of each draft that the person may try. */
+const toChatModels = (assistants: readonly Assistant[], models: readonly ChatModel[]): ChatModel[] =>
+  assistants.flatMap((assistant) => {
+    const base = findAnsweringModel(assistant, models)
+    if (!base) return []
+    const { handle, name, description, published, latest, mayEdit } = assistant
+    const whole: ChatModel = {
+      ...base,
+      modelId: buildAssistantId(handle),
+      label: name,
+      description: description || undefined,
+      providerName: t('app.assistants'),
+      isDefault: false,
+      deprecationDate: null,
+      successor: null,
+      assistant: { ...assistant, base },
+    }
+    const draft = {
+      ...whole,
+      modelId: buildAssistantId(handle, latest),
+      label: t('app.assistants.draftOf', { name, version: latest }),
+    }
+    return [...(published === null ? [] : [whole]), ...(mayEdit && published !== latest ? [draft] : [])]
+  })
+
+/** Returns the model that answers by a name: that of an assistant which the page has read, or the name itself. */
+export function findBaseId(modelId: string): string {
+  if (!isAssistantId(modelId)) return modelId
+  const assistant = findAssistant(modelId)
+  if (!assistant) return modelId
+  return [assistant.model, ...assistant.fallback].find((name) => findModel(name)) ?? modelId
+}
+
+/** Returns the most input tokens of a model; undefined if that is not known, or the models are not read yet. */
+export const findMaxInput = (modelId: string): number | undefined =>
+  findModel(findBaseId(modelId))?.limits?.maxInputTokens ?? undefined
+
+const findAssistant = (modelId: string): Assistant | undefined =>
+  queryClient.getQueryData<Assistant[]>(LIST_KEY)?.find(({ handle }) => handle === readHandle(modelId))
