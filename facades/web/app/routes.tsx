@@ -10,9 +10,9 @@ const rootRoute = createRootRoute({ component: Frame, errorComponent: PageFailur
 const newChat = createRoute({
   getParentRoute: () => rootRoute,
   path: '/chat',
-  // A handle, perhaps with a version, such as `helper@3`.
-  validateSearch: ({ assistant }: Record<string, unknown>): { assistant?: string } =>
-    /^[a-z0-9-]{2,64}(@\d{1,9})?$/.test(`${assistant}`) ? { assistant: `${assistant}` } : {},
+  // A handle, perhaps with a version, such as `helper@3`. The router reads digits as a number.
+  validateSearch: ({ assistant = '' }: Record<string, unknown>): { assistant?: string } =>
+    /^[a-z0-9-]{2,64}(@\d{1,9})?$/.test(String(assistant)) ? { assistant: String(assistant) } : {},
   component: () => <ChatPage />,
 })
 

@@ -1,6 +1,7 @@
 import { Link, useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
 import type { Assistant } from '../shared/api/client.ts'
+import { toggleFavouriteAssistant } from '../shared/models/assistants.ts'
 import { t } from '../shared/text/labels.ts'
 import { Avatar } from '../shared/ui/avatar.tsx'
 import { getButtonClass } from '../shared/ui/button.tsx'
@@ -19,17 +20,15 @@ interface AssistantCardProps {
   assistant: Assistant
   /** True if no model of it may be asked. */
   isOff: boolean
-  isFavourite: boolean
-  toggleFavourite: () => void
 }
 
 /** An assistant in the gallery. */
-export function AssistantCard({ assistant, isOff, isFavourite, toggleFavourite }: AssistantCardProps) {
-  const { handle, name, description, owner, published, latest } = assistant
+export function AssistantCard({ assistant, isOff }: AssistantCardProps) {
+  const { handle, name, description, owner, published, latest, avatar, isFavorite, waiting } = assistant
   return (
     <li className={styles.card}>
       <div className={styles.head}>
-        <Avatar name={name} />
+        <Avatar name={name} picture={avatar} />
         <div className={styles.names}>
           <h3 dir="auto">{name}</h3>
           <p className="hint">
@@ -38,16 +37,19 @@ export function AssistantCard({ assistant, isOff, isFavourite, toggleFavourite }
         </div>
         <IconButton
           icon="star"
-          className={joinClasses(styles.star, isFavourite && styles.marked)}
+          className={joinClasses(styles.star, isFavorite && styles.marked)}
           label={t('app.assistants.favourite', { name })}
-          aria-pressed={isFavourite}
-          onClick={toggleFavourite}
+          aria-pressed={isFavorite}
+          onClick={() => void toggleFavouriteAssistant(assistant)}
         />
       </div>
       <p className={styles.description} dir="auto">
         {description || t('app.assistants.noDescription')}
       </p>
-      {published === null && <p className={joinClasses('hint', styles.state)}>{t('app.assistants.isDraft')}</p>}
+      {waiting !== null && <p className={joinClasses('hint', styles.state)}>{t('app.assistants.isWaiting')}</p>}
+      {published === null && waiting === null && (
+        <p className={joinClasses('hint', styles.state)}>{t('app.assistants.isDraft')}</p>
+      )}
       {isOff && <p className={joinClasses('hint', styles.state)}>{t('app.assistants.isOff')}</p>}
       <div className={styles.actions}>
         {!isOff && (

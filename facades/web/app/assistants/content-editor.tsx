@@ -8,6 +8,7 @@ import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { Button } from '../shared/ui/button.tsx'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
+import { Notice } from '../shared/ui/notice.tsx'
 import { Toolbar } from '../shared/ui/toolbar.tsx'
 import {
   type ContentForm,
@@ -51,6 +52,12 @@ export function ContentEditor({ stored, form: saved, models }: ContentEditorProp
           {isOutdated && (
             <ConflictNotice stored={stored} mine={form} theirs={saved} keepMine={rebase} discard={discard} />
           )}
+          {stored?.refusal && (
+            <Notice kind="warning">
+              <p>{t('app.assistants.refused', { version: stored.refusal.version })}</p>
+              <p dir="auto">{stored.refusal.reason}</p>
+            </Notice>
+          )}
           {isDirty && isKept && !isOutdated && <KeptNotice discard={discard} />}
           <form id={FORM_ID} aria-label={t('app.assistants.content')} onSubmit={submit}>
             <ContentFields form={form} change={change} models={models} isNew={stored === undefined} />
@@ -93,7 +100,8 @@ function describeState(stored: StoredAssistant | undefined, isDirty: boolean, st
   if (state === 'saving') return t('page.working')
   if (isDirty) return t('app.assistants.unsaved')
   if (!stored) return t('app.assistants.notMade')
-  const { published, latest } = stored
+  const { published, latest, waiting } = stored
+  if (waiting !== null) return t('app.assistants.waits', { version: waiting })
   if (published === null) return t('app.assistants.draftOnly', { version: latest })
   return published === latest
     ? t('app.assistants.answersNow', { version: latest })

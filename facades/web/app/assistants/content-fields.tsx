@@ -66,6 +66,15 @@ function Identity({ form, change, isNew }: FieldsProps & { isNew: boolean }) {
           />
         )}
       </LabelledField>
+      <Field
+        label={t('app.assistants.tags')}
+        hint={t('app.assistants.tagsHint')}
+        name="tags"
+        maxLength={600}
+        dir="auto"
+        value={form.tags}
+        onChange={({ target }) => change({ tags: target.value })}
+      />
     </Section>
   )
 }

@@ -23,6 +23,11 @@ export interface ContentForm {
   maxTokens: string
   /** Null for all tools of the model. */
   tools: readonly string[] | null
+  /** The id of the knowledge that people ask through it. */
+  knowledge: number | null
+  /** Words with commas between them. */
+  tags: string
+  allowModelSelect: boolean
 }
 
 /** What the fields of a form show, and how they change it. */
@@ -45,6 +50,9 @@ export const emptyForm: ContentForm = {
   topP: '',
   maxTokens: '',
   tools: null,
+  knowledge: null,
+  tags: '',
+  allowModelSelect: false,
 }
 
 const writeNumber = (value: number | undefined): string => (value === undefined ? '' : String(value))
@@ -64,6 +72,9 @@ export function toForm(handle: string, content: Content): ContentForm {
     topP: writeNumber(parameters?.topP),
     maxTokens: writeNumber(parameters?.maxTokens),
     tools: tools ?? null,
+    knowledge: content.knowledge ?? null,
+    tags: (content.tags ?? []).join(', '),
+    allowModelSelect: content.allowModelSelect ?? false,
   }
 }
 
@@ -88,6 +99,12 @@ export function toContent(form: ContentForm): Content {
       ...(maxTokens !== '' && { maxTokens: Number(maxTokens) }),
     },
     tools: tools === null ? null : [...tools],
+    knowledge: form.knowledge,
+    tags: form.tags
+      .split(',')
+      .map((tag) => tag.trim())
+      .filter((tag) => tag !== ''),
+    allowModelSelect: form.allowModelSelect,
   }
 }
 
@@ -108,8 +125,10 @@ export function parseDraft(text: string): EditorDraft | undefined {
   return isForm ? { form: form as unknown as ContentForm, basedOn } : undefined
 }
 
-const isLike = (value: unknown, empty: ContentForm[keyof ContentForm]): boolean =>
-  typeof empty === 'string' ? typeof value === 'string' : isTexts(value) || (empty === null && value === null)
+const isLike = (value: unknown, empty: ContentForm[keyof ContentForm]): boolean => {
+  if (empty === null) return value === null || typeof value === 'number' || isTexts(value)
+  return Array.isArray(empty) ? isTexts(value) : typeof value === typeof empty
+}
 
 const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every((each) => typeof each === 'string')
 

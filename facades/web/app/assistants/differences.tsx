@@ -1,5 +1,5 @@
 import { t } from '../shared/text/labels.ts'
-import type { Content } from './content.ts'
+import { type Content, toForm } from './content.ts'
 import styles from './differences.module.css'
 import { compareWords } from './word-difference.ts'
 
@@ -39,19 +39,26 @@ const WordDifference = ({ before, after }: { before: string; after: string }) =>
   })
 
 /** The parts of a content as texts, in the order of the form. */
-const listParts = (content: Content): readonly (readonly [label: string, text: string])[] => {
-  const { name, description, systemPrompt, greeting, starters, model, fallback, parameters, tools } = content
+function listParts(content: Content): readonly (readonly [label: string, text: string])[] {
+  const form = toForm('', content)
+  const orUsual = (value: string) => value || t('app.options.usual')
   return [
-    [t('app.name'), name],
-    [t('app.assistants.description'), description ?? ''],
-    [t('app.options.prompt'), systemPrompt ?? ''],
-    [t('app.model'), model],
-    [t('app.assistants.fallback'), (fallback ?? []).join('\n')],
-    [t('app.options.temperature'), String(parameters?.temperature ?? t('app.options.usual'))],
-    [t('app.assistants.topP'), String(parameters?.topP ?? t('app.options.usual'))],
-    [t('app.options.length'), String(parameters?.maxTokens ?? t('app.options.usual'))],
-    [t('app.assistants.tools'), tools ? tools.join('\n') : t('app.assistants.allTools')],
-    [t('app.assistants.greeting'), greeting ?? ''],
-    [t('app.assistants.starters'), (starters ?? []).join('\n')],
+    [t('app.name'), form.name],
+    [t('app.assistants.description'), form.description],
+    [t('app.assistants.tags'), form.tags],
+    [t('app.options.prompt'), form.systemPrompt],
+    [t('app.model'), form.model],
+    [t('app.assistants.fallback'), form.fallback.join('\n')],
+    [t('app.assistants.allowModelSelect'), t(form.allowModelSelect ? 'app.assistants.yes' : 'app.assistants.no')],
+    [t('app.options.temperature'), orUsual(form.temperature)],
+    [t('app.assistants.topP'), orUsual(form.topP)],
+    [t('app.options.length'), orUsual(form.maxTokens)],
+    [t('app.assistants.tools'), form.tools?.join('\n') ?? t('app.assistants.allTools')],
+    [t('app.assistants.knowledge'), describeKnowledge(form.knowledge)],
+    [t('app.assistants.greeting'), form.greeting],
+    [t('app.assistants.starters'), form.starters.join('\n')],
   ]
 }
+
+const describeKnowledge = (id: number | null): string =>
+  id === null ? '' : t('app.assistants.knowledgeNumber', { number: id })

@@ -1,8 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Assistant } from '../shared/api/client.ts'
-import { buildAssistantId, findAnsweringModel, useAssistants } from '../shared/models/assistants.ts'
-import { useModelHistory } from '../shared/models/model-history.ts'
+import { findAnsweringModel, useAssistants } from '../shared/models/assistants.ts'
 import { useModels } from '../shared/models/models.ts'
 import { t } from '../shared/text/labels.ts'
 import { foldText } from '../shared/text/word-pattern.ts'
@@ -25,9 +24,11 @@ export function GalleryPage() {
     <Page>
       <PageHead>
         <h1>{t('app.assistants')}</h1>
-        <Link to="/assistants/new" className={getButtonClass(assistants?.length === 0 ? 'quiet' : 'primary')}>
-          <Icon name="plus" /> {t('app.assistants.new')}
-        </Link>
+        {assistants?.length !== 0 && (
+          <Link to="/assistants/new" className={getButtonClass('primary')}>
+            <Icon name="plus" /> {t('app.assistants.new')}
+          </Link>
+        )}
       </PageHead>
       {assistants?.length === 0 ? <NoAssistants /> : <Gallery assistants={assistants} error={error} />}
     </Page>
@@ -49,13 +50,11 @@ const SEARCHED_FROM = 5
 
 function Gallery({ assistants, error }: { assistants: readonly Assistant[] | undefined; error: unknown }) {
   const [text, setText] = useState('')
-  const { history } = useModelHistory()
   const found = (assistants ?? []).filter((each) => isMatch(each, text))
-  const isFavourite = ({ handle }: Assistant) => history.favourites.includes(buildAssistantId(handle))
   const groups = [
-    { title: t('app.model.favourites'), items: found.filter(isFavourite) },
-    { title: t('app.assistants.own'), items: found.filter((each) => each.mayEdit && !isFavourite(each)) },
-    { title: t('app.assistants.shared'), items: found.filter((each) => !(each.mayEdit || isFavourite(each))) },
+    { title: t('app.model.favourites'), items: found.filter(({ isFavorite }) => isFavorite) },
+    { title: t('app.assistants.own'), items: found.filter((each) => each.mayEdit && !each.isFavorite) },
+    { title: t('app.assistants.shared'), items: found.filter((each) => !(each.mayEdit || each.isFavorite)) },
   ]
   return (
     <div className={styles.gallery}>
@@ -79,7 +78,6 @@ function Gallery({ assistants, error }: { assistants: readonly Assistant[] | und
 
 function Cards({ title, items }: { title: string; items: readonly Assistant[] }) {
   const { data: models } = useModels()
-  const { history, toggleFavourite } = useModelHistory()
   return (
     <Section title={title} className={styles.group}>
       <ul className={styles.cards}>
@@ -88,8 +86,6 @@ function Cards({ title, items }: { title: string; items: readonly Assistant[] })
             key={each.handle}
             assistant={each}
             isOff={models !== undefined && !findAnsweringModel(each, models)}
-            isFavourite={history.favourites.includes(buildAssistantId(each.handle))}
-            toggleFavourite={() => toggleFavourite(buildAssistantId(each.handle))}
           />
         ))}
       </ul>
@@ -98,8 +94,8 @@ function Cards({ title, items }: { title: string; items: readonly Assistant[] })
 }
 
 /** Returns true if an assistant has each word in its name, handle, description or owner. */
-function isMatch({ name, handle, description, owner }: Assistant, query: string): boolean {
-  const text = foldText(`${name} ${handle} ${description} ${owner ?? ''}`)
+function isMatch({ name, handle, description, owner, tags }: Assistant, query: string): boolean {
+  const text = foldText(`${name} ${handle} ${description} ${owner ?? ''} ${tags.join(' ')}`)
   return foldText(query)
     .split(/\s+/)
     .every((word) => text.includes(word))

@@ -1,5 +1,6 @@
 import type { ChatModel } from '../shared/models/models.ts'
 import { t } from '../shared/text/labels.ts'
+import { ExplainedChoice } from '../shared/ui/choice.tsx'
 import { Field, LabelledField } from '../shared/ui/field.tsx'
 import { Select } from '../shared/ui/input.tsx'
 import type { FieldsProps } from './content.ts'
@@ -46,6 +47,13 @@ export function ModelFields({ form, change, models }: FieldsProps) {
           </Select>
         )}
       </RowsField>
+      <ExplainedChoice
+        name="allowModelSelect"
+        checked={form.allowModelSelect}
+        onChange={({ target }) => change({ allowModelSelect: target.checked })}
+        label={t('app.assistants.allowModelSelect')}
+        hint={t('app.assistants.allowModelSelectHint')}
+      />
       <Parameters form={form} change={change} models={models} />
     </>
   )

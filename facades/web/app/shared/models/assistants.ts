@@ -40,6 +40,14 @@ export const useAssistants = () =>
 
 export const refreshAssistants = () => queryClient.invalidateQueries({ queryKey: [ASSISTANTS_KEY] })
 
+/** Marks an assistant as a favourite of the person, or no longer. */
+export async function toggleFavouriteAssistant({ handle, isFavorite }: Assistant): Promise<void> {
+  queryClient.setQueryData<Assistant[]>(LIST_KEY, (all) =>
+    all?.map((each) => (each.handle === handle ? { ...each, isFavorite: !isFavorite } : each)),
+  )
+  await api.assistants.favorite.mutate({ handle, isFavorite: !isFavorite }).finally(refreshAssistants)
+}
+
 /** Reads what may be asked in a chat: models, and then assistants whose models may be asked. */
 export function useAskable(): { data: readonly ChatModel[] | undefined; error: unknown } {
   const models = useModels()

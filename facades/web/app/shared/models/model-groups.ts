@@ -10,7 +10,9 @@ export interface ModelGroup {
   items: readonly ChatModel[]
 }
 
-/** Groups models by provider, after the favourites and those that were used last. Each model is in one group. */
+/**
+ * Groups models by provider, after the favourites, those that were used last, and the assistants. Each is in one group.
+ */
 export function groupModels(models: readonly ChatModel[], { recent, favourites }: ModelHistory): ModelGroup[] {
   const left = new Map(models.map((model) => [model.modelId, model]))
   const take = (ids: readonly string[]) =>
@@ -19,11 +21,13 @@ export function groupModels(models: readonly ChatModel[], { recent, favourites }
       left.delete(id)
       return model ?? []
     })
+  const marked = models.flatMap(({ modelId, assistant }) => (assistant?.isFavorite ? modelId : []))
   const mixed = [
-    { name: t('app.model.favourites'), isMixed: true, items: take(favourites).toSorted(byLabel) },
+    { name: t('app.model.favourites'), isMixed: true, items: take([...favourites, ...marked]).toSorted(byLabel) },
     { name: t('app.model.recent'), isMixed: true, items: take(recent) },
   ]
-  const byProvider = [...Map.groupBy(left.values(), ({ providerName }) => providerName)].map(([name, items]) => ({
+  const rest = [...left.values()].toSorted((one, other) => Number(!one.assistant) - Number(!other.assistant))
+  const byProvider = [...Map.groupBy(rest, ({ providerName }) => providerName)].map(([name, items]) => ({
     name,
     isMixed: false,
     items,

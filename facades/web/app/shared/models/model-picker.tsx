@@ -5,6 +5,7 @@ import { joinClasses } from '../ui/class-names.ts'
 import { Icon } from '../ui/icon.tsx'
 import { Input } from '../ui/input.tsx'
 import { MenuLayer, MenuNote, MenuRow, MenuSurface } from '../ui/menu-parts.tsx'
+import { toggleFavouriteAssistant } from './assistants.ts'
 import { groupModels, type ModelGroup } from './model-groups.ts'
 import { useModelHistory } from './model-history.ts'
 import styles from './models.module.css'
@@ -24,14 +25,18 @@ export interface ModelPickerProps {
 
 /** Chooses a model from a searchable list, which is open when it is mounted. */
 export function ModelPicker({ models = [], model, choose, label, className, children }: ModelPickerProps) {
-  const { history, toggleFavourite } = useModelHistory()
+  const { history, toggleFavourite: toggleModel } = useModelHistory()
+  const toggleFavourite = ({ modelId, assistant }: ChatModel) => {
+    if (assistant) void toggleFavouriteAssistant(assistant)
+    else toggleModel(modelId)
+  }
   // The order stays while the list is open, so that no model moves away from the pointer.
   const [groups, setGroups] = useState(() => groupModels(models, history))
   const [highlighted, setHighlighted] = useState<ChatModel>()
   const toggleOnKey = (event: KeyboardEvent) => {
     if (event.key !== FAVOURITE_KEY || !highlighted) return
     event.preventDefault()
-    toggleFavourite(highlighted.modelId)
+    toggleFavourite(models.find(({ modelId }) => modelId === highlighted.modelId) ?? highlighted)
   }
   return (
     <Combobox.Root
@@ -71,7 +76,7 @@ export function ModelPicker({ models = [], model, choose, label, className, chil
                         key={each.modelId}
                         model={each}
                         showsProvider={group.isMixed}
-                        isFavourite={history.favourites.includes(each.modelId)}
+                        isFavourite={isFavourite(each, models, history.favourites)}
                         toggleFavourite={toggleFavourite}
                       />
                     )}
@@ -87,6 +92,12 @@ export function ModelPicker({ models = [], model, choose, label, className, chil
   )
 }
 
+/** The list keeps its order while it is open, so what is marked is read from the models of now. */
+function isFavourite({ modelId }: ChatModel, models: readonly ChatModel[], favourites: readonly string[]): boolean {
+  const { assistant } = models.find((each) => each.modelId === modelId) ?? {}
+  return assistant ? assistant.isFavorite : favourites.includes(modelId)
+}
+
 /** Marks the highlighted model as a favourite, or unmarks it. No name of a model has this character. */
 const FAVOURITE_KEY = '*'
 
@@ -94,7 +105,7 @@ interface ModelItemProps {
   model: ChatModel
   showsProvider: boolean
   isFavourite: boolean
-  toggleFavourite: (modelId: string) => void
+  toggleFavourite: (model: ChatModel) => void
 }
 
 function ModelItem({ model, showsProvider, isFavourite, toggleFavourite }: ModelItemProps) {
@@ -103,7 +114,7 @@ function ModelItem({ model, showsProvider, isFavourite, toggleFavourite }: Model
   const toggleByStar = (event: MouseEvent & { preventBaseUIHandler: () => void }) => {
     if (!(event.target as Element).closest(`.${styles.star}`)) return
     event.preventBaseUIHandler()
-    toggleFavourite(model.modelId)
+    toggleFavourite(model)
   }
   return (
     <Combobox.Item value={model} render={<MenuRow className={styles.model} />} onClick={toggleByStar}>

@@ -95,6 +95,7 @@ const compactNumber = new Intl.NumberFormat(language, { notation: 'compact' })
 
 /** Lists what a model takes and costs, as far as it is known. */
 export function describeModel(model: ChatModel): string[] {
+  if (model.assistant) return [`@${model.assistant.handle}`, model.assistant.base.label]
   const { limits, status, input } = model
   const most = limits?.maxInputTokens
   const facts = [
