@@ -18,7 +18,7 @@ export const ContentFields = ({ isNew, ...fields }: FieldsProps & { isNew: boole
   <>
     <Identity {...fields} isNew={isNew} />
     <Section title={t('app.assistants.behaviour')} className={styles.section}>
-      <Notice className={styles.privacy}>
+      <Notice layout="row" className={styles.privacy}>
         <Icon name="eye" />
         <span>{t('app.assistants.readable')}</span>
       </Notice>
