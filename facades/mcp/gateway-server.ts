@@ -11,6 +11,7 @@ import {
   type Result,
   Server,
   type ServerContext,
+  type ServerEventBus,
 } from '@modelcontextprotocol/server'
 import { getErrorKind, Problem } from '../../routers/core/problems.ts'
 import type { Api } from '../../routers/index.ts'
@@ -40,11 +41,14 @@ interface GatewayOptions {
   heartbeat: number
 }
 
-/** Creates the handler of all requests. Each has a server of its own, which could otherwise answer another client. */
-export const createGateway = ({ name, version, heartbeat }: GatewayOptions) =>
+/**
+ * Creates the handler of all requests, or of the one that listens to a bus. Each has a server of its own, which could
+ * otherwise answer another client.
+ */
+export const createGateway = ({ name, version, heartbeat }: GatewayOptions, bus?: ServerEventBus) =>
   createMcpHandler(
     ({ era, authInfo }) => createServer({ name, version }, era, authInfo?.extra?.['request'] as GatewayRequest),
-    { keepAliveMs: heartbeat },
+    { keepAliveMs: heartbeat, ...(bus && { bus }) },
   )
 
 /** One validator for all servers, none of which uses it; each would build its own. */
@@ -56,8 +60,14 @@ const jsonSchemaValidator = {
 
 function createServer(info: Implementation, era: ProtocolEra, request: GatewayRequest): Server {
   const { method, offers } = request
+  // Only this era has a way to tell a client without a session.
+  const list = era === 'modern' ? { listChanged: true } : {}
   const server = new Server(info, {
-    capabilities: { tools: {}, ...(offers.prompts && { prompts: {} }), ...(offers.resources && { resources: {} }) },
+    capabilities: {
+      tools: list,
+      ...(offers.prompts && { prompts: list }),
+      ...(offers.resources && { resources: list }),
+    },
     // A revision with sessions would have to be asked within the call, which no replica could answer.
     inputRequired: { legacyShim: false },
     jsonSchemaValidator,

@@ -8,6 +8,7 @@ import { refuseUnrouted } from '../http/method-not-allowed.ts'
 import { contextOf, type FacadeOptions, findProcedure, getBodyLimit } from '../http/procedures.ts'
 import { assertKnownAddress, type KnownAddresses } from './addresses.ts'
 import type { GatewayRequest } from './gateway-server.ts'
+import { ListChangeBus } from './list-changes.ts'
 import { createErrorHandler, type FindMetadata, INVALID_PARAMS, readId } from './mcp-errors.ts'
 import { isMessage, type Message, readCall } from './messages.ts'
 
@@ -59,7 +60,7 @@ export async function mcp(app: FastifyInstance, options: McpOptions) {
 
 async function loadGateway(options: McpOptions) {
   const { createGateway, findParamIssue } = await import('./gateway-server.ts')
-  return { handler: createGateway(options), findParamIssue }
+  return { options, handler: createGateway(options), createGateway, findParamIssue }
 }
 type Gateway = Awaited<ReturnType<typeof loadGateway>>
 
@@ -88,10 +89,14 @@ async function answer(gateway: Gateway, request: FastifyRequest<McpRequest>): Pr
     logFailure: (error) => logServerFailure(toFailure(error), request.log),
     parts: startCall && (await startCall(mcpGateway, server).catch(rethrowRefusal)),
   }
-  return gateway.handler.fetch(toWebRequest(request, ctx.signal()), {
-    parsedBody: body,
-    authInfo: toAuthInfo(gatewayRequest),
-  })
+  const webRequest = toWebRequest(request, ctx.signal())
+  const details = { parsedBody: body, authInfo: toAuthInfo(gatewayRequest) }
+  if (body.method !== 'subscriptions/listen') return gateway.handler.fetch(webRequest, details)
+  const bus = new ListChangeBus(await mcpGateway.listChanges(server))
+  const listening = gateway.createGateway(gateway.options, bus)
+  // The library ends the stream as it should, and the program listens anew.
+  void bus.ended.then(() => listening.close())
+  return listening.fetch(webRequest, details)
 }
 
 const isOpening = ({ method }: Message) => method === 'initialize' || method === 'server/discover'

@@ -1,4 +1,4 @@
-import { specTypeSchemas } from '@modelcontextprotocol/server'
+import { PROTOCOL_VERSION_META_KEY, specTypeSchemas } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 
 const _meta = z.looseObject({ progressToken: z.union([z.string(), z.number()]).optional() }).optional()
@@ -24,10 +24,14 @@ export const isGatewayMethod = (method: unknown): method is GatewayMethod =>
 /** Returns what is wrong with the parameters of a request, in a sentence; undefined if they fit. */
 export function findParamIssue({ method, params }: { method?: unknown; params?: unknown }): string | undefined {
   if (isGatewayMethod(method)) return describe(paramSchemas[method].safeParse(params).error?.issues, 'params')
-  if (method !== 'initialize') return undefined
+  // The newest revision has no such method, as the library says.
+  if (method !== 'initialize' || isModern(params)) return undefined
   const checked = specTypeSchemas.InitializeRequest['~standard'].validate({ method, params })
   return describe('issues' in checked ? checked.issues : undefined)
 }
+
+const isModern = (params: unknown) =>
+  (params as { _meta?: Record<string, unknown> } | undefined)?._meta?.[PROTOCOL_VERSION_META_KEY] !== undefined
 
 type Issues = readonly { message: string; path?: readonly unknown[] | undefined }[]
 

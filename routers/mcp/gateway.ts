@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { type CallableTool, listToolsForCaller } from '../ai/tools/callable-tools.ts'
 import { about, router, userWith, withBodySize } from '../core/trpc.ts'
 import type { JsonSchema } from '../ports/ai/tools.ts'
+import { startListChanges } from './list-changes.ts'
 import { ownQuestions } from './my-questions.ts'
 import { listOffers, toOfferedPrompt, toOfferedResource, toOfferedTemplate } from './offers.ts'
 import { findOffers, offered, serverAddress } from './server-address.ts'
@@ -83,6 +84,11 @@ export const mcpGatewayRouter = router({
     .query(async ({ ctx, input }) =>
       selectServer(await listOffers(ctx, 'template'), input.server).map(toOfferedTemplate),
     ),
+
+  listChanges: userWith('mcp')
+    .meta({ ...about('Stream which lists of the caller have changed.'), streams: true })
+    .input(toolCall.pick({ server: true }))
+    .mutation(({ ctx, input }) => startListChanges(ctx, input.server)),
 
   readResource: userWith('mcp')
     .meta({ ...about('Read a resource, as the end of a stream.'), ...withBodySize('tool call'), streams: true })

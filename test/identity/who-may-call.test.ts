@@ -82,7 +82,7 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
   {
     open: 'a user',
     by: 'mcp',
-    to: 'mcpGateway.offers mcpGateway.listTools mcpGateway.callTool mcpGateway.listPrompts mcpGateway.getPrompt mcpGateway.listResources mcpGateway.listResourceTemplates mcpGateway.readResource',
+    to: 'mcpGateway.offers mcpGateway.listTools mcpGateway.callTool mcpGateway.listPrompts mcpGateway.getPrompt mcpGateway.listResources mcpGateway.listResourceTemplates mcpGateway.listChanges mcpGateway.readResource',
   },
   { open: 'a user in a browser', to: 'mcpGateway.questions mcpGateway.answer' },
   { open: 'a user in a browser', to: 'ai.approvals ai.revokeApproval' },

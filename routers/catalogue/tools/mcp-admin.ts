@@ -12,6 +12,7 @@ import { toModelResult } from '../../ports/ai/model-result.ts'
 import { type ClientKind, ToolAccountError } from '../../ports/ai/tool-accounts.ts'
 import { ToolServerError } from '../../ports/ai/tool-servers.ts'
 import { groupList } from '../schemas.ts'
+import { recordOfferChange, recordToolChange } from './remove-tools.ts'
 import { checkServers, syncToolServers } from './tool-discovery.ts'
 
 const toolVersion = z.strictObject({ name: z.string().max(120), hash: z.string().max(64) })
@@ -108,7 +109,8 @@ const approveTool = (ctx: Context, { name, hash }: z.output<typeof toolVersion>)
     if (definition.hash !== hash) throw new Problem('precondition_failed')
     const tool = await em.findOneOrFail(AiTool, { name }, { refresh: true })
     em.assign(tool, { active: true, approved: tool.mcpConfig ?? null })
-    if (tool.kind === 'tool') changes.add(['all'], 'updated', 'ai-tools', tool.id)
+    recordToolChange(changes, 'updated', tool)
+    recordOfferChange(changes, tool)
     return { name }
   })
 
@@ -120,13 +122,14 @@ interface AccessChange {
 
 /** The access of tools is an attribute of `ai-tools`. */
 const setAccess = (ctx: Context, { name, ...change }: AccessChange) =>
-  withChangeLog(ctx, async (em) => {
+  withChangeLog(ctx, async (em, changes) => {
     await runStatement(em, lockTool, [name])
     const offer = await em.findOne(AiTool, { name, kind: { $ne: 'tool' } }, { refresh: true })
     if (!offer) throw new Problem('not_found')
     const before = { groups: offer.groups, active: offer.active }
     const { groups = before.groups, active = before.active } = change
     em.assign(offer, { groups, active })
+    recordOfferChange(changes, offer)
     ctx.auditedCall?.setSubject(`ai-tools:${offer.id}`).recordChange({ name, before, after: { groups, active } })
     return { name }
   })

@@ -15,11 +15,18 @@ export async function removeTools({ em, changes }: ChangeTransaction, tools: rea
   }
 }
 
-/** Records a change of a tool; nobody follows prompts and resources. */
+type Changes = ChangeTransaction['changes']
+
+/** Records a change of a tool. */
 export function recordToolChange(
-  changes: ChangeTransaction['changes'],
+  changes: Changes,
   verb: 'created' | 'updated' | 'deleted',
   { kind, id }: Pick<AiTool, 'kind' | 'id'>,
 ): void {
   if (kind === 'tool') changes.add(['all'], verb, 'ai-tools', id)
+}
+
+/** Records a change of a prompt or resource. Nobody can follow these alone, so it is a change of their server. */
+export function recordOfferChange(changes: Changes, { kind, server }: Pick<AiTool, 'kind' | 'server'>): void {
+  if (kind !== 'tool' && server) changes.add(['all'], 'updated', 'mcp-servers', server.id)
 }

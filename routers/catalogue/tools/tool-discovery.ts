@@ -12,7 +12,7 @@ import type { Context } from '../../core/context.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import { AccountNeeded, type ListedTool, type ToolListing, ToolServerError } from '../../ports/ai/tool-servers.ts'
 import { syncModels } from '../sync.ts'
-import { recordToolChange, removeTools } from './remove-tools.ts'
+import { recordOfferChange, recordToolChange, removeTools } from './remove-tools.ts'
 import { ToolNames } from './tool-names.ts'
 
 export interface ServerReport {
@@ -138,6 +138,7 @@ async function writeTools({ em, changes }: ChangeTransaction, server: McpServer,
   const { serverLabel: label, url } = server
   const added: string[] = []
   const changed: string[] = []
+  const kinds = new Set<ToolKind>()
   for (const { kind, name: mcpName, label: text = mcpName, ...definition } of offered) {
     const tool = toolsByName.get(`${kind} ${mcpName}`)
     toolsByName.delete(`${kind} ${mcpName}`)
@@ -145,13 +146,18 @@ async function writeTools({ em, changes }: ChangeTransaction, server: McpServer,
       const name = names.take({ label, url, kind, mcpName, text })
       await addTool({ em, changes }, { server, name, kind, mcpName, definition })
       added.push(name)
+      kinds.add(kind)
     } else if (updateDefinition(tool, definition)) {
       changed.push(tool.name)
+      kinds.add(kind)
       recordToolChange(changes, 'updated', tool)
     }
   }
   const removedTools = [...toolsByName.values()]
   await removeTools({ em, changes }, removedTools)
+  for (const { kind } of removedTools) kinds.add(kind)
+  const kind = [...kinds].find((each) => each !== 'tool')
+  if (kind) recordOfferChange(changes, { kind, server: ref(server) })
   await em.flush()
   return { added, changed, removed: removedTools.map(({ name }) => name) }
 }

@@ -31,6 +31,8 @@ const results: Record<string, object> = {
   tool_with_logging: { content: [text('done')] },
   logging_tool: { content: [text('done')] },
   streaming_elicitation: { content: [text('done')] },
+  trigger_tool_change: { content: [text('done')] },
+  trigger_prompt_change: { content: [text('done')] },
 }
 
 const argument = (name: string) => ({ name, description: `The ${name}.`, required: true })
@@ -50,6 +52,7 @@ const prompts: Record<string, { names: string[]; answer(values: Record<string, s
       said(text('Please process the embedded resource above.')),
     ],
   },
+  spare_prompt: { names: [], answer: () => [said(text('done'))] },
   prompt_with_image: { names: [], answer: () => [said(image), said(text('Please analyze the image above.'))] },
 }
 
@@ -129,8 +132,11 @@ export async function startConformanceServers() {
     ...describeResource(uri.slice(7)),
   }))
   server.templates = [{ uriTemplate: TEMPLATE, ...describeResource('template') }]
-  server.behave = (call) => {
+  /** Each changes a list at the gateway. */
+  const triggers: Record<string, () => Promise<unknown>> = {}
+  server.behave = async (call) => {
     const { method, params: { name = '', uri = '', arguments: values } = {} } = call.rpc
+    await triggers[name]?.()
     if (method === 'tools/call') answerCall(call)
     else if (method === 'prompts/get')
       call.reply({ messages: prompts[name]?.answer((values ?? {}) as Record<string, string>) })
@@ -140,12 +146,14 @@ export async function startConformanceServers() {
     return true
   }
   const json = startup.use(await startToolServer([buildTool('schema_2020_12_tool', { inputSchema: richSchema })]))
+  const spare = startup.use(await startToolServer([buildTool('spare')]))
   const servers = [
     { label: 'test', url: server.url, offers: ['prompts', 'resources'] },
     { label: 'json', url: json.url },
+    { label: 'spare', url: spare.url },
   ]
   const started = startup.move()
-  return { servers, [Symbol.asyncDispose]: () => started.disposeAsync() }
+  return { servers, triggers, [Symbol.asyncDispose]: () => started.disposeAsync() }
 }
 
 /** Answers a call, and sends before it what the tool reports or asks meanwhile. */
