@@ -53,7 +53,12 @@ async function startProxy(token: string) {
 
 test.each(['2026-07-28', '2025-11-25'])('the requirements of %s hold, but for named checks', async (revision) => {
   const spare = (await svc.host.mcp.servers()).find(({ label }) => label === 'spare')?.id
-  upstream.triggers['trigger_tool_change'] = () => svc.host.mcpServers.update({ id: String(spare), gateway: false })
+  // More than one check wants a change.
+  let isOn = true
+  upstream.triggers['trigger_tool_change'] = () => {
+    isOn = !isOn
+    return svc.host.mcpServers.update({ id: String(spare), gateway: isOn })
+  }
   upstream.triggers['trigger_prompt_change'] = () =>
     svc.host.mcp.setAccess({ name: 'test_spare_prompt', active: false })
   await using proxy = await startProxy((await addCaller(svc)).token)
