@@ -1,4 +1,5 @@
 import { openTexts } from '../assistants/content.ts'
+import { Problem } from '../core/problems.ts'
 import type { CallableAssistant, FindAssistant } from '../ports/ai/callable-assistants.ts'
 import type { TextPart } from '../ports/ai/messages.ts'
 import type { ChatContext } from './chat-context.ts'
@@ -20,13 +21,14 @@ export async function resolveAssistant(
   find: FindAssistant = ctx.services.ai.callableAssistants.find,
 ): Promise<AiRequest> {
   const [, handle, version] = assistantName.exec(request.model) ?? []
-  if (handle === undefined) return request
+  if (handle === undefined) return assertNoChoice(request)
   const found = await find(handle, version === undefined ? null : Number(version))
   if (!found || !mayUse(ctx, found)) return request
-  const { number, model, fallback, parameters, tools, texts, catalogue, knowledge } = found
+  const { number, parameters, tools, texts, catalogue, knowledge } = found
   const { systemPrompt } = openTexts(ctx.services.vault, texts)
   const own: TextPart[] = systemPrompt.trim() === '' ? [] : [{ type: 'text', text: systemPrompt }]
   const system = [...own, ...(request.system ?? [])]
+  const { model, fallback } = chooseModels(request, found)
   return {
     ...request,
     model,
@@ -44,6 +46,21 @@ export async function resolveAssistant(
     },
   }
 }
+
+/** Returns the models of the assistant, or the one that the person has chosen, for which no other one answers. */
+function chooseModels({ answerModel }: AiRequest, assistant: CallableAssistant) {
+  if (answerModel === undefined) return assistant
+  if (assistant.allowModelSelect) return { model: answerModel, fallback: [] }
+  throw createChoiceProblem('is not chosen for this assistant, which has a model of its own')
+}
+
+function assertNoChoice(request: AiRequest): AiRequest {
+  if (request.answerModel === undefined) return request
+  throw createChoiceProblem('belongs to an assistant')
+}
+
+const createChoiceProblem = (message: string) =>
+  new Problem('invalid', { issues: [{ path: ['answerModel'], message }] })
 
 /**
  * Its editors use each version, and its audience what was published, or approved for all where that is needed. The groups

@@ -87,7 +87,7 @@ export const assistantContent = z.strictObject({
   allowModelSelect: z
     .boolean()
     .default(false)
-    .describe('True lets people have another model of theirs answer with these instructions.'),
+    .describe('True lets people have another model of theirs answer, by the member `answerModel` of a request.'),
 })
 export type AssistantContent = z.output<typeof assistantContent>
 

@@ -332,3 +332,25 @@ test('bills and reports sum up the calls of an assistant, whatever their version
   expect(await usage.rollUp()).toEqual({ days: 1 })
   expect([await readBill(), await readReport()]).toEqual([bill, report])
 })
+
+test('a person has another model answer only for an assistant that allows it', async () => {
+  const { owner, asker, handle, model } = await createPeople({ allowModelSelect: true })
+  const fixed = await createPeople()
+  const ask = async (more: object, token = asker.token) => {
+    const messages = [{ role: 'user', content: [{ type: 'text', text: content }] }]
+    const response = await app.svc.send('POST', '/trpc/ai.complete', { token, body: { messages, ...more } })
+    const body = (await response.json()) as { error?: { data: { issues: { path: unknown[] }[] } } }
+    return { status: response.status, path: body.error?.data.issues[0]?.path }
+  }
+
+  expect(await ask({ model, answerModel: 'mock-2' })).toEqual({ status: 200, path: undefined })
+  expect(app.upstream.requests.at(-1)?.body.model).toBe('mock-2')
+  expect(sentMessages()?.[0]).toEqual(['system', 'Answer as a librarian.'])
+  expect(await ask({ model, answerModel: 'no-model' })).toEqual({ status: 422, path: ['answerModel'] })
+  expect(await ask({ model: fixed.model, answerModel: 'mock-2' })).toEqual({ status: 422, path: ['answerModel'] })
+  expect(await ask({ model: 'mock-1', answerModel: 'mock-2' })).toEqual({ status: 422, path: ['answerModel'] })
+  // Whoever may not use the assistant learns nothing of what it allows.
+  await owner.call('share', { handle, audience: 'private' })
+  expect(await ask({ model, answerModel: 'mock-2' })).toEqual({ status: 422, path: ['model'] })
+  expect(await ask({ model: 'assistant/never-was', answerModel: 'mock-2' })).toEqual({ status: 422, path: ['model'] })
+})

@@ -178,6 +178,9 @@ export const optionalParameters = z
 /** A complete request to a model. Every protocol adapter converts its requests to this format. */
 export const aiRequest = z.strictObject({
   model: modelName,
+  answerModel: modelName
+    .optional()
+    .describe('The model that answers for an assistant in place of its own, if the assistant allows that.'),
   system: partList(anyTextPart).optional().describe('The instructions, which precede those among the messages.'),
   messages: z
     .array(message)

@@ -18,7 +18,7 @@ export function validateRequest(
 ): Issue[] {
   const { messages } = request
   return [
-    ...(model ? [] : [createIssue(['model'], 'is not a model that you may use')]),
+    ...(model ? [] : [createIssue([nameModelMember(request)], 'is not a model that you may use')]),
     ...(request.isAdaptable || endsWithUserTurn(messages)
       ? []
       : [createIssue(['messages'], 'must end with a message of the user')]),
@@ -28,6 +28,10 @@ export function validateRequest(
     ...(model ? [...findExcessInput(inputTokens, model), ...findModelIssues(request, model, textReading)] : []),
   ]
 }
+
+/** Names the member by which the caller chose the model. */
+const nameModelMember = ({ assistant, answerModel }: AiRequest) =>
+  assistant && answerModel !== undefined ? 'answerModel' : 'model'
 
 const createIssue = (path: Path, message: string): Issue => ({ path, message })
 
