@@ -34,7 +34,10 @@ export class SignBits {
     const distances = this.#measure(wanted)
     const cut = findCut(distances, this.#dimensions, limit)
     const nearest: { at: number; distance: number }[] = []
-    for (const [at, distance] of distances.entries()) if (distance <= cut) nearest.push({ at, distance })
+    for (let at = 0; at < distances.length; at++) {
+      const distance = distances[at] ?? 0
+      if (distance <= cut) nearest.push({ at, distance })
+    }
     nearest.sort((one, other) => one.distance - other.distance || one.at - other.at)
     return nearest.slice(0, limit).map(({ at }) => this.#passages[at] ?? 0)
   }
@@ -54,12 +57,11 @@ export class SignBits {
 
   /** Counts for each vector the signs that differ. */
   #measure(wanted: Uint32Array): Uint16Array {
-    const words = this.#words
+    const [words, bits] = [this.#words, this.#bits]
     const distances = new Uint16Array(this.#passages.length)
     for (let at = 0, word = 0; at < distances.length; at++) {
       let distance = 0
-      for (let each = 0; each < words; each++, word++)
-        distance += countBits((this.#bits[word] ?? 0) ^ (wanted[each] ?? 0))
+      for (let each = 0; each < words; each++, word++) distance += countBits((bits[word] ?? 0) ^ (wanted[each] ?? 0))
       distances[at] = distance
     }
     return distances

@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { AI_USER_ID } from '../../entities/identity/user.ts'
 import { embedsMeaning, startWithEmbedder } from '../kit/ai/embedder.ts'
@@ -5,6 +8,7 @@ import { refuses } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addKnowledge, callKnowledge } from '../kit/assistants/knowledge.ts'
 import { runCommand } from '../kit/command-line.ts'
+import { createEmptyDatabase } from '../kit/database.ts'
 import { UNTIL_READ } from '../kit/rooms/attachments.ts'
 
 const LONG = { timeout: 300_000 }
@@ -103,4 +107,38 @@ test('the first model embeds knowledge that was searched by words before', LONG,
   expect(await world.svc.host.knowledge.rebuild()).toEqual({ planned: 1 })
 
   await expect.poll(() => search('automobile'), UNTIL_READ).toHaveLength(1)
+})
+
+test('a restored installation finds the same by meaning, and embeds nothing anew', LONG, async () => {
+  await using world = await startWithEmbedder({ APP_KEY })
+  const { svc, upstream } = world
+  const owner = await addKnowledge(svc)
+  await owner.upload('a.md', 'My car stands in the garage.')
+  await owner.upload('b.md', 'The physician comes at noon.')
+  await owner.untilEmbedded()
+  const before = await owner.search('automobile')
+  const folder = await mkdtemp(join(tmpdir(), 'svc-vectors-'))
+  try {
+    const settings = {
+      ...world.env,
+      DATABASE_URL: svc.env.DATABASE_URL ?? '',
+      DATA_DIR: svc.folder,
+      DATABASE_POOL: '2',
+    }
+    const copied = await runCommand(['backup', 'create', join(folder, 'copy')], { env: settings })
+    expect(copied).toMatchObject({ exitCode: 0, stderr: '' })
+    await using database = await createEmptyDatabase()
+    const env = { ...world.env, DATABASE_URL: database.url, DATA_DIR: await mkdtemp(join(folder, 'data-')) }
+    const restored = await runCommand(['backup', 'restore', join(folder, 'copy')], {
+      env: { ...env, DATABASE_POOL: '2' },
+    })
+    expect(restored).toMatchObject({ exitCode: 0, stderr: '' })
+    upstream.requests.length = 0
+    await using again = await startApp(env)
+    const found = await callKnowledge(again, 'search', { id: owner.knowledge, query: 'automobile' }, owner.token)
+    expect(found.data).toEqual(before)
+    expect(world.listPassageRequests()).toEqual([])
+  } finally {
+    await rm(folder, { recursive: true })
+  }
 })

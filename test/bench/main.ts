@@ -9,6 +9,7 @@ import { chat } from './chat.ts'
 import { measureExtraction } from './files/extract.ts'
 import { measureTransfer, transferHeading } from './files/transfer.ts'
 import { identity } from './identity.ts'
+import { knowledgeHeading, measureKnowledge } from './knowledge.ts'
 import { load, openPool } from './load.ts'
 import { mcp } from './mcp.ts'
 import { measure, type Plan } from './measure.ts'
@@ -35,6 +36,7 @@ const known = [
   'files-extract',
   'worst',
   'scale',
+  'knowledge',
 ]
 
 const usage = `npm run bench -- [suite...] [--quick] [--check] [--json] [--profile folder]
@@ -192,6 +194,9 @@ const figures = [
     ? await runFigures(neighbourHeading, (world) => measureNeighbour(world, options.quick ? 3 : 10))
     : []),
   ...(isWanted('web') ? await runFigures(webHeading, (world) => measureWeb(world, options.quick ? 3 : 5)) : []),
+  ...(isWanted('knowledge')
+    ? await runFigures(knowledgeHeading, (world) => measureKnowledge(world, options.quick ? 7 : 25))
+    : []),
   ...(isWanted('files')
     ? await runFigures(transferHeading, (world) => measureTransfer(world, options.quick ? 5 : 15))
     : []),

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { startApp } from '../kit/app.ts'
 import { addKnowledge } from '../kit/assistants/knowledge.ts'
 import { shareResource } from '../kit/share-resource.ts'
+import { average, computeDiscount } from './gains.ts'
 
 const svc = shareResource(startApp)
 
@@ -22,9 +23,7 @@ const floors = {
 }
 
 /** Discounted gain of a ranking in which one passage is right. */
-const computeGain = (rank: number): number => (rank < 0 ? 0 : 1 / Math.log2(rank + 2))
-
-const average = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
+const computeGain = (rank: number): number => (rank < 0 ? 0 : computeDiscount(rank))
 
 test('the ranking of two handbooks in two languages is not below its floor', { timeout: 300_000 }, async () => {
   const owner = await addKnowledge(svc)

@@ -45,11 +45,13 @@ export async function planEmbeddings({ services }: Context, em: Transaction, fil
     await services.process.jobQueue.enqueue(em, 'embed-knowledge', { input: { embeddingId: id } })
 }
 
-/** Embeds the passages of a file that have no vector yet; does nothing if the file is gone, or its index was replaced. */
+/**
+ * Embeds the passages of a file that have no vector yet; does nothing if the file is gone, or its index was replaced. The settings of this
+ * process do not matter, since during a restart another replica may have planned what this one would not.
+ */
 export async function embedFile(ctx: Context, embeddingId: number): Promise<void> {
-  const { sql, settings } = ctx.services
-  const [work] = await sql(findPendingEmbedding, [embeddingId])
-  if (!work || !settings.knowledge.embedding) return
+  const [work] = await ctx.services.sql(findPendingEmbedding, [embeddingId])
+  if (!work) return
   const end = performance.now() + MAX_RUN_MS
   let at = work.embedded === 0 ? await copyVectors(ctx, work) : work.embedded
   while (at < work.passages) {

@@ -38,14 +38,20 @@ export const embedsMeaning: Behaviour = (received, response) => {
 
 const pricing = { currency: 'EUR', inputPerMillion: 10_000, outputPerMillion: 0 }
 
+/** Writes a configuration with two embedding models of a provider. */
+export async function writeEmbedderConfig(url: string) {
+  const config = await writeConfig(url)
+  const models = ['old', 'new'].map((id) => ({ id, label: id, modelType: 'embedding', external: true, pricing }))
+  const provider = { id: 'house', adapter: 'openai-compatible', apiUrl: url, models }
+  await config.write({ providers: [provider], systemModels: {} })
+  return config
+}
+
 /** Starts a provider of two embedding models, and a service whose knowledge is searched by the first. */
 export async function startWithEmbedder(settings: Record<string, string> = {}) {
   await using resources = new AsyncDisposableStack()
   const upstream = resources.use(await startProvider(embedsMeaning))
-  const config = resources.use(await writeConfig(upstream.url))
-  const models = ['old', 'new'].map((id) => ({ id, label: id, modelType: 'embedding', external: true, pricing }))
-  const provider = { id: 'house', adapter: 'openai-compatible', apiUrl: upstream.url, models }
-  await config.write({ providers: [provider], systemModels: {} })
+  const config = resources.use(await writeEmbedderConfig(upstream.url))
   const env = { AI_CONFIG: config.file, KNOWLEDGE_EMBEDDING_MODEL: 'old', ...settings }
   const svc = resources.use(await startApp(env))
   const disposables = resources.move()
