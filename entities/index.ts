@@ -46,6 +46,7 @@ import { Attachment } from './rooms/attachment.ts'
 import { AttachmentText } from './rooms/attachment-text.ts'
 import { Conversation } from './rooms/conversation.ts'
 import { ConversationMessage } from './rooms/conversation-message.ts'
+import { OwnPrompt, SharedPrompt } from './rooms/prompt.ts'
 import { Room } from './rooms/room.ts'
 import { RoomDisclosure } from './rooms/room-disclosure.ts'
 import { RoomKey, RoomKeyEpoch } from './rooms/room-key.ts'
@@ -77,6 +78,8 @@ export const entities = [
   McpConnection,
   SystemModel,
   SystemPrompt,
+  OwnPrompt,
+  SharedPrompt,
   Assistant,
   AssistantEditor,
   AssistantFavorite,

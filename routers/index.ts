@@ -44,6 +44,7 @@ import { filesRouter } from './rooms/attachments/files-router.ts'
 import { conversationsRouter } from './rooms/conversations/conversations-router.ts'
 import { sharedLinksRouter } from './rooms/conversations/shared-links-router.ts'
 import { roomMembersRouter } from './rooms/members/room-members-router.ts'
+import { promptsRouter } from './rooms/prompts.ts'
 import { changeLogRouter, realtimeRouter } from './rooms/realtime.ts'
 import { roomKeysRouter } from './rooms/room-keys.ts'
 import { roomMessagesRouter } from './rooms/room-messages-router.ts'
@@ -117,6 +118,7 @@ export const appRouter = router({
   settings: settingsRouter,
   sharedLinks: sharedLinksRouter,
   systemModels: systemModelsRouter,
+  prompts: promptsRouter,
   systemPrompts: systemPromptsRouter,
   tokens: tokensRouter,
   toolAccounts: toolAccountsRouter,

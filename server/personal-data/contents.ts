@@ -22,6 +22,7 @@ import { OAuthGrant } from '../../entities/oauth/oauth-grant.ts'
 import { Attachment } from '../../entities/rooms/attachment.ts'
 import { Conversation } from '../../entities/rooms/conversation.ts'
 import { ConversationMessage } from '../../entities/rooms/conversation-message.ts'
+import { OwnPrompt } from '../../entities/rooms/prompt.ts'
 import { joinedRooms, Room } from '../../entities/rooms/room.ts'
 import { RoomDisclosure } from '../../entities/rooms/room-disclosure.ts'
 import { RoomKey, RoomKeyEpoch } from '../../entities/rooms/room-key.ts'
@@ -147,6 +148,7 @@ export const personalTables: readonly PersonalTable[] = [
   { entity: Conversation, path: ['user'] },
   { entity: ConversationMessage, path: ['conversation', 'user'] },
   { entity: SharedLink, path: ['owner'] },
+  { entity: OwnPrompt, path: ['user'] },
   { entity: Room, predicate: joinedRooms },
   { entity: RoomMember, path: ['user'] },
   { entity: RoomMemberEvent, path: ['member', 'user'] },

@@ -188,6 +188,12 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
     by: 'write',
     to: 'knowledge.create knowledge.delete knowledge.deleteFile knowledge.upload knowledge.cancel',
   },
+  { open: 'a user', by: 'read', to: 'prompts.list' },
+  { open: 'a user', by: 'write', to: 'prompts.create prompts.update prompts.delete' },
+  {
+    open: 'an administrator in a browser',
+    to: 'prompts.shared prompts.share prompts.changeShared prompts.deleteShared',
+  },
   { open: 'an administrator in a browser', to: 'assistants.overview' },
   { open: 'an administrator', by: 'read', to: 'assistants.waiting assistants.review' },
   { open: 'an administrator', by: 'write', to: 'assistants.approve assistants.refuse' },

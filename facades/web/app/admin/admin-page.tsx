@@ -31,6 +31,7 @@ const contents: Record<SectionName, ComponentType<SectionProps>> = {
   apps: lazy(async () => ({ default: (await import('./apps-section.tsx')).AppsSection })),
   programs: lazy(async () => ({ default: (await import('./programs-section.tsx')).ProgramsSection })),
   links: lazy(async () => ({ default: (await import('./links-section.tsx')).LinksSection })),
+  prompts: lazy(async () => ({ default: (await import('./prompts-section.tsx')).PromptsSection })),
   announcements: lazy(async () => ({ default: (await import('./announcements-section.tsx')).AnnouncementsSection })),
   settings: lazy(async () => ({ default: (await import('./settings-section.tsx')).ServiceSettingsSection })),
   audit: lazy(async () => ({ default: (await import('./audit/audit-section.tsx')).AuditSection })),

@@ -11,6 +11,7 @@ const models = {
   models: 'app.admin.models',
   providers: 'app.admin.providers',
   tasks: 'app.admin.tasks',
+  prompts: 'app.admin.prompts',
   tools: 'app.admin.tools',
 } as const
 

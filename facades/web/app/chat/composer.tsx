@@ -1,5 +1,6 @@
-import { type ReactNode, useRef, useState } from 'react'
+import { lazy, type ReactNode, type RefObject, Suspense, useRef, useState } from 'react'
 import {
+  type Completion,
   Composer,
   SendButton,
   useAttachmentTarget,
@@ -15,6 +16,7 @@ import { IconButton } from '../shared/ui/icon-button.tsx'
 import { useUploads } from '../shared/uploads.ts'
 import { getDraftName } from './chat-model.ts'
 import { type ModelChoice, useFileFit } from './file-fit.tsx'
+import { findTypedPrompt } from './prompts/prompt-text.ts'
 import { type QueuedContent, queuedQuestions, type WrittenQuestion } from './queued-questions.ts'
 import { runTask, useTask } from './tasks.ts'
 import { isInMessage } from './temporary-chats.ts'
@@ -52,6 +54,7 @@ export function QuestionComposer(props: QuestionComposerProps) {
   const [improvementError, setImprovementError] = useState<unknown>()
   useInsertions('chat', draft, field)
   useFieldFocus('chat', field)
+  const prompts = usePromptCompletion(draft, field)
   const notices = (
     <>
       <ErrorNotice error={error} />
@@ -74,6 +77,8 @@ export function QuestionComposer(props: QuestionComposerProps) {
       placeholder={t('app.composer.placeholder')}
       submit={submit}
       notices={notices}
+      hints={prompts.list}
+      completion={prompts.completion}
       tools={
         <>
           <ImproveButton text={draft.text} write={draft.write} fail={setImprovementError} />
@@ -84,6 +89,35 @@ export function QuestionComposer(props: QuestionComposerProps) {
       sendButton={<SendOrStop isAnswering={isAnswering} canSubmit={canSubmit} stop={props.stop} />}
     />
   )
+}
+
+const PromptCompletion = lazy(async () => ({
+  default: (await import('./prompts/prompt-completion.tsx')).PromptCompletion,
+}))
+
+/** Lists prompts while a line begins with a slash. */
+function usePromptCompletion(
+  { text, write }: { text: string; write: (text: string) => void },
+  field: RefObject<HTMLTextAreaElement | null>,
+) {
+  const [completion, setCompletion] = useState<Completion>()
+  const caret = field.current?.selectionStart ?? text.length
+  const [before, after] = [text.slice(0, caret), text.slice(caret)]
+  const typed = findTypedPrompt(before)
+  if (typed === undefined) return {}
+  const list = (
+    <Suspense>
+      <PromptCompletion
+        typed={typed}
+        before={before}
+        after={after}
+        field={field}
+        write={write}
+        report={setCompletion}
+      />
+    </Suspense>
+  )
+  return { list, completion }
 }
 
 const SendOrStop = ({

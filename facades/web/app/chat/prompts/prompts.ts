@@ -1,0 +1,113 @@
+import { useQuery } from '@tanstack/react-query'
+import { api, queryClient } from '../../shared/api/client.ts'
+import { InputError } from '../../shared/api/error-text.ts'
+import type { ConversationKey } from '../../shared/conversation-key.ts'
+import { isRecord, parseRecord } from '../../shared/local-store.ts'
+import { saveFile } from '../../shared/save-file.ts'
+import { useSession } from '../../shared/session.tsx'
+import { t } from '../../shared/text/labels.ts'
+
+export interface PromptContent {
+  name: string
+  text: string
+}
+
+/** A prompt that the person can insert. */
+export interface Prompt extends PromptContent {
+  /** Unlike all others. */
+  key: string
+  /** The id of an own prompt, which the person can change; undefined for one of administrators. */
+  ownId: number | undefined
+}
+
+const QUERY_KEY = ['prompts']
+
+/** Reads the prompts of administrators, then the person's own, which it decrypts. Others' changes count at once. */
+export function usePrompts() {
+  const { conversationKey: key } = useSession()
+  return useQuery({
+    queryKey: QUERY_KEY,
+    queryFn: async ({ signal }): Promise<Prompt[]> => {
+      const { own, offered } = await api.prompts.list.query(undefined, { signal })
+      const opened = await Promise.all(own.map(({ id, sealed }) => openPrompt(key, id, sealed)))
+      return [
+        ...offered.map(({ id, name, text }) => ({ key: `offered ${id}`, ownId: undefined, name, text })),
+        ...opened.toSorted((one, other) => one.name.localeCompare(other.name)),
+      ]
+    },
+  })
+}
+
+async function openPrompt(key: ConversationKey, id: string, sealed: string): Promise<Prompt> {
+  const { name, text } = parseRecord(await key.open(sealed).catch(() => '{}')) ?? {}
+  const isReadable = typeof name === 'string' && typeof text === 'string'
+  const content = isReadable ? { name, text } : { name: t('app.prompts.unreadable'), text: '' }
+  return { key: `own ${id}`, ownId: Number(id), ...content }
+}
+
+const seal = (key: ConversationKey, { name, text }: PromptContent) => key.seal(JSON.stringify({ name, text }))
+
+const refresh = () => queryClient.invalidateQueries({ queryKey: QUERY_KEY })
+
+/** Adds an own prompt, or changes the one with this id. */
+export async function savePrompt(key: ConversationKey, content: PromptContent, ownId: number | undefined) {
+  const sealed = await seal(key, content)
+  if (ownId === undefined) await api.prompts.create.mutate({ prompts: [sealed] })
+  else await api.prompts.update.mutate({ id: ownId, sealed })
+  await refresh()
+}
+
+export async function deletePrompt(ownId: number): Promise<void> {
+  await api.prompts.delete.mutate({ id: ownId })
+  await refresh()
+}
+
+/** The longest name and text, in characters, and the most prompts and bytes of a file. */
+export const [MAX_NAME, MAX_TEXT] = [120, 10_000]
+const [MAX_PROMPTS, MAX_BYTES] = [200, 5_000_000]
+
+/** Saves own prompts as a file that `importPrompts` reads. */
+export function exportPrompts(prompts: readonly PromptContent[]): void {
+  const file = { prompts: prompts.map(({ name, text }) => ({ name, text })) }
+  saveFile(new Blob([`${JSON.stringify(file, null, 2)}\n`], { type: 'application/json' }), 'prompts.json')
+}
+
+/** Characters of ciphertext that are sent at once. */
+const BATCH = 200_000
+
+/** Adds the prompts of a file, and returns how many there are. */
+export async function importPrompts(key: ConversationKey, file: File): Promise<number> {
+  if (file.size > MAX_BYTES) throw new InputError(t('app.prompts.fileTooLarge'))
+  const contents = readPrompts(await file.text())
+  let batch: string[] = []
+  let size = 0
+  const send = async () => {
+    if (batch.length > 0) await api.prompts.create.mutate({ prompts: batch })
+    batch = []
+    size = 0
+  }
+  for (const content of contents) {
+    const sealed = await seal(key, content)
+    if (size + sealed.length > BATCH) await send()
+    batch.push(sealed)
+    size += sealed.length
+  }
+  await send().finally(refresh)
+  return contents.length
+}
+
+/** Reads the text of a file of prompts; throws an error in words at the first thing that is none. */
+function readPrompts(text: string): PromptContent[] {
+  const prompts = parseRecord(text)?.['prompts']
+  if (!Array.isArray(prompts)) throw new InputError(t('app.prompts.noFile'))
+  if (prompts.length > MAX_PROMPTS) throw new InputError(t('app.prompts.tooMany', { count: MAX_PROMPTS }))
+  return prompts.map((each: unknown, index) => {
+    const { name, text: content } = isRecord(each) ? each : {}
+    if (!(isWithin(name, MAX_NAME) && isWithin(content, MAX_TEXT)))
+      throw new InputError(t('app.prompts.invalid', { position: index + 1, name: MAX_NAME, text: MAX_TEXT }))
+    return { name, text: content }
+  })
+}
+
+const isWithin = (value: unknown, most: number): value is string =>
+  typeof value === 'string' && value.trim() !== '' && value.length <= most

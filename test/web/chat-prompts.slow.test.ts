@@ -1,0 +1,83 @@
+import { readFile } from 'node:fs/promises'
+import { beforeEach, expect, test } from 'vitest'
+import { answers, startProvider, writeConfig } from '../kit/ai/provider.ts'
+import { startApp } from '../kit/app.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { shareResource } from '../kit/share-resource.ts'
+import { openChat } from '../kit/web/chat.ts'
+import { expectAccessible } from '../kit/web/chromium.ts'
+
+const CANARY = 'Canary of a prompt that nobody may read'
+
+describeWith('chromium')('prompts in the field of a chat', () => {
+  const upstream = shareResource(() => startProvider(answers('An answer.')))
+  const config = shareResource(() => writeConfig(upstream.url))
+  const svc = shareResource(() => startApp({ AI_CONFIG: config.file }))
+  const chat = shareResource(() => openChat(svc, 'ada'))
+
+  beforeEach(async () => {
+    chat.page.setDefaultTimeout(15_000)
+    await chat.page.goto('/chat')
+  })
+
+  const field = () => chat.page.getByRole('textbox', { name: 'Message' })
+  const button = (name: string) => chat.page.getByRole('button', { name, exact: true })
+  const option = (name: string) => chat.page.getByRole('option', { name })
+
+  test('are made, found by typing, filled in, inserted and not sent', async () => {
+    const { page } = chat
+    await svc.host.prompts.share({
+      name: 'Explain like a teacher',
+      text: 'Explain {{topic}} in a {{tone: formal, friendly}} way.',
+    } as never)
+    await field().fill('/')
+    await option('Explain like a teacher').waitFor()
+    await expectAccessible(page)
+    await option('Your prompts').click()
+    await button('New prompt').click()
+    await page.getByRole('textbox', { name: 'Name' }).fill('Proofread')
+    await page.getByRole('textbox', { name: 'Text' }).fill(`${CANARY}: correct my spelling.`)
+    await button('Save').click()
+    await button('Change the prompt Proofread').waitFor()
+    await expectAccessible(page)
+    const sealed = await svc.rows<{ sealed: string }>('select sealed from own_prompts')
+    expect(sealed).toHaveLength(1)
+    expect(JSON.stringify(sealed)).not.toMatch(/Canary|Proofread/)
+
+    const download = page.waitForEvent('download')
+    await button('Export to a file').click()
+    const exported = await readFile(await (await download).path(), 'utf8')
+    expect(JSON.parse(exported)).toEqual({ prompts: [{ name: 'Proofread', text: `${CANARY}: correct my spelling.` }] })
+    await button('Delete the prompt Proofread').click()
+    await button('Delete').last().click()
+    await page.getByText('You have no prompts yet.').waitFor()
+    const input = page.locator('input[type=file][accept*=json]')
+    await input.setInputFiles({
+      name: 'bad.json',
+      mimeType: 'application/json',
+      buffer: Buffer.from('{"prompts":[{"name":""}]}'),
+    })
+    await page.getByText('Prompt 1 of this file cannot be imported').waitFor()
+    await input.setInputFiles({ name: 'prompts.json', mimeType: 'application/json', buffer: Buffer.from(exported) })
+    await button('Change the prompt Proofread').waitFor()
+    await button('Close').click()
+
+    await field().fill('Hello\n/proof')
+    await option('Proofread').waitFor()
+    await field().press('Enter')
+    await expect.poll(() => field().inputValue()).toBe(`Hello\n${CANARY}: correct my spelling.`)
+
+    await field().fill('/expl')
+    await option('Explain like a teacher').waitFor()
+    await field().press('Enter')
+    await page.getByRole('textbox', { name: 'topic' }).fill('rain')
+    await page.getByRole('combobox', { name: 'tone' }).selectOption('friendly')
+    await page.setViewportSize({ width: 360, height: 740 })
+    await expectAccessible(page)
+    await page.getByRole('textbox', { name: 'topic' }).press('Enter')
+    await expect.poll(() => field().inputValue()).toBe('Explain rain in a friendly way.')
+    await page.setViewportSize({ width: 1280, height: 740 })
+    expect(upstream.requests).toEqual([])
+    await field().fill('')
+  })
+})
