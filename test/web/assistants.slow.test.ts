@@ -2,8 +2,10 @@ import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { answers } from '../kit/ai/provider.ts'
 import { startWithProvider } from '../kit/ai/provider-service.ts'
+import { addPerson, buildContent } from '../kit/assistants/people.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { shareResource } from '../kit/share-resource.ts'
+import { openAdmin } from '../kit/web/admin.ts'
 import { openChat } from '../kit/web/chat.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
 import { waitForAddress } from '../kit/web/pages.ts'
@@ -11,6 +13,7 @@ import { waitForAddress } from '../kit/web/pages.ts'
 const models = ['mock-1', 'mock-2'].map((id) => ({ id, label: id === 'mock-1' ? 'Mock 1' : 'Mock 2', external: true }))
 const app = shareResource(() => startWithProvider(answers('Look into the catalogue.'), { models }))
 
+/** Keeps a picture for whoever looks at the pages with their own eyes, if `SHOTS` names a folder. */
 const shot = async (page: Page, name: string) => {
   if (process.env['SHOTS']) await page.screenshot({ path: `${process.env['SHOTS']}/${name}.png` })
 }
@@ -68,5 +71,107 @@ describeWith('chromium')('assistants in a real browser', () => {
     ])
     expect(sent?.body).toMatchObject({ temperature: 0.2 })
     expect(ada.complaints).toEqual([])
+
+    await using ben = await openChat(svc, 'ben')
+    await ben.page.goto('/assistants')
+    await ben.page.getByText('There are no assistants yet').waitFor()
+    const people = await svc.rows<{ id: number }>("select id from users where username in ('ada', 'ben')")
+    for (const { id } of people) await svc.host.admin.setGroups({ user: { id }, groups: ['staff'] })
+    await page.goto('/assistants/thesis-helper/edit')
+    await page.getByLabel('Groups', { exact: true }).check()
+    await page.getByLabel('staff').check()
+    await page.getByRole('button', { name: 'Save sharing' }).click()
+    await page.getByText('This is in effect now.').waitFor()
+    await ben.page.reload()
+    await ben.page.getByRole('link', { name: 'Ask Thesis helper' }).waitFor()
+
+    const instructions = page.getByRole('textbox', { name: 'Instructions' })
+    await instructions.fill('Answer as an archivist would.')
+    await page.getByText('This is not saved.').waitFor()
+    await expect.poll(() => page.evaluate('Object.keys(localStorage).join()')).toContain('assistant:thesis-helper')
+    await page.reload()
+    await page.getByText('These changes were kept from before.').waitFor()
+    expect(await instructions.inputValue()).toBe('Answer as an archivist would.')
+    await page.getByRole('button', { name: 'Save as a draft' }).click()
+    await page.getByText('Version 2 is a draft.').waitFor()
+    await page.getByRole('link', { name: 'Versions' }).click()
+    await expect.poll(() => page.locator('del').allTextContents()).toEqual(['removed: a', 'removed: librarian'])
+    await shot(page, 'history')
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Restore version 1' }).click()
+    await page.getByText('Version 3 is a copy of version 1.').waitFor()
+    const texts = await svc.rows<{ number: number }>('select number from assistant_versions order by number')
+    expect(texts.map(({ number }) => number)).toEqual([1, 2, 3])
+  })
+
+  test('files are read for an assistant, in German, dark, on a narrow screen', async () => {
+    const { svc } = app
+    const options = { locale: 'de-DE', colorScheme: 'dark', viewport: { width: 320, height: 740 } } as const
+    await using cleo = await openChat(svc, 'cleo', options)
+    const { page, complaints } = cleo
+    await page.goto('/assistants/new')
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Prüfungsamt')
+    await page.getByRole('button', { name: 'Dateien hinzufügen' }).click()
+    const chooser = page.waitForEvent('filechooser')
+    await page.getByRole('button', { name: 'Dateien auswählen' }).click()
+    const file = (name: string, text: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) })
+    await (await chooser).setFiles([
+      file('fristen.txt', 'Die Frist endet am 1. Mai.'),
+      file('orte.txt', 'Das Amt ist in Haus 3.'),
+      { name: 'bild.pdf', mimeType: 'application/pdf', buffer: Buffer.from('%PDF-1.4 nothing') },
+    ])
+    await expect.poll(() => page.getByText(/^Bereit: /).count(), { timeout: 60_000 }).toBe(2)
+    await page.getByText('Die Datei ist beschädigt oder keine Datei dieser Art.').waitFor()
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320)
+    await expectAccessible(page)
+    await shot(page, 'knowledge')
+    await page.getByRole('button', { name: 'bild.pdf entfernen' }).click()
+    await page.getByText('bild.pdf').waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Speichern und veröffentlichen' }).click()
+    await page.getByText('Version 1 ist veröffentlicht.').waitFor()
+    const [row] = await svc.rows<{ knowledge: number | null }>(
+      "select v.knowledge_id as knowledge from assistant_versions v where v.name = 'Prüfungsamt'",
+    )
+    expect(row?.knowledge).toEqual(expect.any(Number))
+    await page.goto('/assistants')
+    await page.getByRole('link', { name: 'Prüfungsamt fragen' }).waitFor()
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320)
+    await expectAccessible(page)
+    await shot(page, 'gallery-narrow')
+    expect(complaints).toEqual([])
+  })
+
+  test('an administrator reads word by word what is for all, approves and refuses it', async () => {
+    await using reviewed = await startWithProvider(answers('Good day.'), {}, { ASSISTANTS_REVIEW: 'true' })
+    const { svc } = reviewed
+    const owner = await addPerson(svc)
+    await owner.create('helper')
+    await owner.shareWithAll('helper')
+    await using admin = await openAdmin(svc, 'root', { path: 'assistants' })
+    const { page, complaints } = admin
+    const dialog = page.getByRole('dialog')
+
+    await page.getByRole('button', { name: 'Approve' }).click()
+    await dialog.getByText('Answer as a librarian.').waitFor()
+    await expectAccessible(page)
+    await shot(page, 'review')
+    await dialog.getByRole('button', { name: 'Approve' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    expect((await owner.call('get', { handle: 'helper' })).data).toMatchObject({ audience: 'all', waiting: null })
+
+    const content = buildContent({ systemPrompt: 'Answer as an archivist.' })
+    await owner.call('save', { handle: 'helper', content, publish: true })
+    await page.reload()
+    await page.getByRole('button', { name: 'Refuse' }).click()
+    await expect.poll(() => dialog.locator('ins').allTextContents()).toEqual(['added: an', 'added: archivist'])
+    await dialog.getByLabel('Reason').fill('We have no archive.')
+    await dialog.getByRole('button', { name: 'Refuse' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await page.getByText('No assistant waits for approval.').waitFor()
+    expect((await owner.call('get', { handle: 'helper' })).data).toMatchObject({
+      published: 1,
+      refusal: { version: 2, reason: 'We have no archive.' },
+    })
+    expect(complaints).toEqual([])
   })
 })

@@ -25,6 +25,7 @@ const contents: Record<SectionName, ComponentType<SectionProps>> = {
   providers: lazy(async () => ({ default: (await import('./catalogue/providers-section.tsx')).ProvidersSection })),
   tasks: lazy(async () => ({ default: (await import('./catalogue/tasks-section.tsx')).TasksSection })),
   tools: lazy(async () => ({ default: (await import('./tools-section.tsx')).ToolsSection })),
+  assistants: lazy(async () => ({ default: (await import('./assistants-section.tsx')).AssistantsSection })),
   limits: lazy(async () => ({ default: (await import('./limits-section.tsx')).LimitsSection })),
   usage: lazy(async () => ({ default: (await import('./usage-sections.tsx')).UsageSection })),
   bills: lazy(async () => ({ default: (await import('./usage-sections.tsx')).BillsSection })),

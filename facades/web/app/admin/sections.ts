@@ -13,6 +13,7 @@ const models = {
   tasks: 'app.admin.tasks',
   prompts: 'app.admin.prompts',
   tools: 'app.admin.tools',
+  assistants: 'app.admin.assistants',
 } as const
 
 const operation = {

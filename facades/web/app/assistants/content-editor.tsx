@@ -1,6 +1,15 @@
 import { useNavigate } from '@tanstack/react-router'
 import { type FormEvent, useEffect, useRef, useState } from 'react'
 import { api } from '../shared/api/client.ts'
+import {
+  type ContentForm,
+  type EditorDraft,
+  isSameForm,
+  parseDraft,
+  type StoredAssistant,
+  serializeDraft,
+  toContent,
+} from '../shared/assistants/content.ts'
 import { StoredDraft } from '../shared/conversation/draft.ts'
 import { refreshAssistants } from '../shared/models/assistants.ts'
 import type { ChatModel } from '../shared/models/models.ts'
@@ -10,15 +19,6 @@ import { Button } from '../shared/ui/button.tsx'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Notice } from '../shared/ui/notice.tsx'
 import { Toolbar } from '../shared/ui/toolbar.tsx'
-import {
-  type ContentForm,
-  type EditorDraft,
-  isSameForm,
-  parseDraft,
-  type StoredAssistant,
-  serializeDraft,
-  toContent,
-} from './content.ts'
 import { ContentFields } from './content-fields.tsx'
 import { ConflictNotice, KeptNotice } from './draft-notices.tsx'
 import styles from './editor-page.module.css'

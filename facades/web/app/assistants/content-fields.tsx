@@ -1,12 +1,13 @@
+import type { FieldsProps } from '../shared/assistants/content.ts'
 import { t } from '../shared/text/labels.ts'
 import { Field, LabelledField } from '../shared/ui/field.tsx'
 import { Icon } from '../shared/ui/icon.tsx'
 import { Input, TextArea } from '../shared/ui/input.tsx'
 import { Notice } from '../shared/ui/notice.tsx'
 import { Section } from '../shared/ui/section.tsx'
-import type { FieldsProps } from './content.ts'
 import styles from './editor-page.module.css'
 import { HandleField, suggestHandle } from './handle-field.tsx'
+import { KnowledgeSection } from './knowledge-section.tsx'
 import { ModelFields } from './model-fields.tsx'
 import { RowsField } from './rows-field.tsx'
 import { ToolFields } from './tool-fields.tsx'
@@ -26,6 +27,7 @@ export const ContentFields = ({ isNew, ...fields }: FieldsProps & { isNew: boole
       <ModelFields {...fields} />
       <ToolFields {...fields} />
     </Section>
+    <KnowledgeSection {...fields} />
     <Beginning {...fields} />
   </>
 )

@@ -1,12 +1,12 @@
 import { lazy, Suspense, useState } from 'react'
+import type { StoredAssistant } from '../shared/assistants/content.ts'
+import { type ContentForm, toContent } from '../shared/assistants/content.ts'
 import { t } from '../shared/text/labels.ts'
 import { Button } from '../shared/ui/button.tsx'
 import { Notice } from '../shared/ui/notice.tsx'
 import { Toolbar } from '../shared/ui/toolbar.tsx'
-import type { StoredAssistant } from './content.ts'
-import { type ContentForm, toContent } from './content.ts'
 
-const Differences = lazy(async () => ({ default: (await import('./differences.tsx')).Differences }))
+const Differences = lazy(async () => ({ default: (await import('../shared/assistants/differences.tsx')).Differences }))
 
 /** Says that what is shown was written before and is not saved. */
 export const KeptNotice = ({ discard }: { discard: () => void }) => (

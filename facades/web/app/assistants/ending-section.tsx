@@ -1,9 +1,9 @@
 import { useNavigate } from '@tanstack/react-router'
+import type { StoredAssistant } from '../shared/assistants/content.ts'
 import { t } from '../shared/text/labels.ts'
 import { Outcome, useAction } from '../shared/ui/action-form.tsx'
 import { ConfirmButton } from '../shared/ui/confirm-button.tsx'
 import { Section } from '../shared/ui/section.tsx'
-import type { StoredAssistant } from './content.ts'
 import styles from './editor-page.module.css'
 import { buildDeletion, buildLeaving } from './endings.ts'
 

@@ -1,9 +1,9 @@
+import type { FieldsProps } from '../shared/assistants/content.ts'
 import type { ChatModel } from '../shared/models/models.ts'
 import { t } from '../shared/text/labels.ts'
 import { ExplainedChoice } from '../shared/ui/choice.tsx'
 import { Field, LabelledField } from '../shared/ui/field.tsx'
 import { Select } from '../shared/ui/input.tsx'
-import type { FieldsProps } from './content.ts'
 import styles from './editor-page.module.css'
 import { RowsField } from './rows-field.tsx'
 

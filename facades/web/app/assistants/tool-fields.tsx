@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { api } from '../shared/api/client.ts'
+import type { FieldsProps } from '../shared/assistants/content.ts'
 import { t } from '../shared/text/labels.ts'
 import { Choice } from '../shared/ui/choice.tsx'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
-import type { FieldsProps } from './content.ts'
 import styles from './editor-page.module.css'
 
 /** The tools that the assistant may use: all of its model, or some of them. */

@@ -1,4 +1,4 @@
-import { t } from '../shared/text/labels.ts'
+import { t } from '../text/labels.ts'
 import { type Content, toForm } from './content.ts'
 import styles from './differences.module.css'
 import { compareWords } from './word-difference.ts'

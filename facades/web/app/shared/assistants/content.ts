@@ -1,6 +1,6 @@
-import type { api } from '../shared/api/client.ts'
-import { isRecord, parseRecord } from '../shared/local-store.ts'
-import type { ChatModel } from '../shared/models/models.ts'
+import type { api } from '../api/client.ts'
+import { isRecord, parseRecord } from '../local-store.ts'
+import type { ChatModel } from '../models/models.ts'
 
 /** An assistant as its editors see it. */
 export type StoredAssistant = Awaited<ReturnType<typeof api.assistants.get.query>>
