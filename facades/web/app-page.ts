@@ -10,7 +10,9 @@ import { html } from './html.ts'
 /** The addresses of the front end; unknown addresses are not found. */
 const admin = ['/admin', '/admin/:section', '/admin/:section/:id']
 const assistants = ['/assistants', '/assistants/new', '/assistants/:handle/edit', '/assistants/:handle/history']
-const subjects = ['/chat', '/chat/:slug', '/rooms', '/rooms/:slug', '/settings', ...assistants, ...admin]
+// The sealed part of the address of a source is longer than a parameter may be.
+const sources = '/sources/*'
+const subjects = ['/chat', '/chat/:slug', '/rooms', '/rooms/:slug', '/settings', sources, ...assistants, ...admin]
 const addresses = [...subjects, ...settingsSections.map((section) => `/settings/${section}`)]
 
 /** Additions to the policy of all pages: Trusted Types restrict code from strings to the addresses of two workers. */

@@ -86,6 +86,14 @@ const assistantHistory = createRoute({
   component: () => <AssistantHistory {...assistantHistory.useParams()} />,
 })
 
+const SourcePage = lazy(async () => ({ default: (await import('./sources/source-page.tsx')).SourcePage }))
+
+const source = createRoute({
+  getParentRoute: () => rootRoute,
+  path: '/sources/$address',
+  component: () => <SourcePage {...source.useParams()} />,
+})
+
 const SettingsPage = lazy(async () => ({ default: (await import('./settings/settings-page.tsx')).SettingsPage }))
 
 const settings = createRoute({
@@ -131,7 +139,18 @@ const adminRecord = createRoute({
   component: () => <AdminPage {...adminRecord.useParams()} />,
 })
 
-const areaRoutes = [newChat, importRoute, sharedRoute, chat, rooms, joinRoute, room, settings, settingsSection] as const
+const areaRoutes = [
+  newChat,
+  importRoute,
+  sharedRoute,
+  chat,
+  rooms,
+  joinRoute,
+  room,
+  settings,
+  settingsSection,
+  source,
+] as const
 const assistantRoutes = [assistants, newAssistant, editedAssistant, assistantHistory] as const
 
 export const router = createRouter({

@@ -7,12 +7,12 @@ interface Files {
 }
 
 /** An owner with knowledge of these files and an assistant for all that has it, and another person. */
-export async function addAssistantWithKnowledge(svc: TestApp, files: Files, content: object = {}) {
+export async function addAssistantWithKnowledge(svc: TestApp, files: Files, content: object = {}, name?: string) {
   const [owner, asker] = [await addPerson(svc), await addPerson(svc)]
   const handbook = await addKnowledge(svc, 'Handbook', owner)
   for (const [path, bytes] of Object.entries(files)) await handbook.upload(path, bytes)
   await handbook.untilRead()
-  const handle = `expert-${owner.id}`
+  const handle = name ?? `expert-${owner.id}`
   const created = await owner.create(handle, { knowledge: handbook.knowledge, ...content })
   if (created.status !== 200) throw new Error(`no assistant was created: ${created.problem}`)
   await owner.shareWithAll(handle)

@@ -92,7 +92,9 @@ function toMarkdown({ slug, name }: Conversation, messages: readonly OpenedMessa
     const { answer, attachments, isUnreadable } = message
     const heading = `## ${nameAuthor(message)}`
     const files = attachments.map((file) => `- ${file.name}`)
-    const sources = answer.citations.map(({ url, title }, index) => `${index + 1}. [${title ?? url}](${url})`)
+    const sources = answer.citations.map(
+      ({ url, title, passage }, index) => `${passage?.number ?? index + 1}. [${title ?? url}](${url})`,
+    )
     const text = isUnreadable ? `*${t('app.message.unreadable')}*` : writeAnswer(answer)
     return [heading, text, files.join('\n'), sources.join('\n')].filter((part) => part !== '').join('\n\n')
   })

@@ -73,9 +73,20 @@ function readAnswer(message: Fields, text: string): Answer {
 
 const cuts = ['limit', 'refusal', 'length', 'stopped', 'interrupted'] as const
 
-function readSource({ url, title }: Fields): Source[] {
+function readSource({ url, title, passage }: Fields): Source[] {
   const address = toText(url)
-  return URL.canParse(address) ? [{ url: address, ...(typeof title === 'string' && { title }) }] : []
+  if (!URL.canParse(address)) return []
+  const cited = readPassage(toFields(passage))
+  return [{ url: address, ...(typeof title === 'string' && { title }), ...(cited && { passage: cited }) }]
+}
+
+function readPassage({ number, file, path, page, headings, from, to }: Fields): Source['passage'] {
+  const place = [number, file, from, to].map(Number)
+  const [numbered = 0, version = 0, start = 0, end = 0] = place
+  if (typeof path !== 'string' || !place.every(Number.isSafeInteger)) return undefined
+  const texts = toList(headings).map(toText)
+  const shownPage = typeof page === 'number' ? page : null
+  return { number: numbered, file: version, path, page: shownPage, headings: texts, from: start, to: end }
 }
 
 const states = ['done', 'failed', 'refused'] as const

@@ -1,5 +1,5 @@
 import type { StreamPart } from '../api/types.ts'
-import { type Answer, emptyAnswer, type ToolStep } from './answer.ts'
+import { type Answer, type CitedPassage, emptyAnswer, type Source, type ToolStep } from './answer.ts'
 import { wasRefused } from './approvals.ts'
 
 /** Builds an answer from the parts of a stream. */
@@ -62,9 +62,15 @@ export class AnswerBuilder {
     this.#thinkingSince = undefined
   }
 
-  #addSource({ url, title, places }: Extract<StreamPart, { type: 'source' }>): void {
+  #addSource({ url, title, places, passage }: Extract<StreamPart, { type: 'source' }>): void {
     if (this.#answer.citations.some((citation) => citation.url === url)) return
-    const source = { url, ...(title !== undefined && { title }), ...(places && { places }) }
+    const { text: _, ...place } = passage ?? {}
+    const source: Source = {
+      url,
+      ...(title !== undefined && { title }),
+      ...(places && { places }),
+      ...(passage && { passage: place as CitedPassage }),
+    }
     this.#update({ citations: [...this.#answer.citations, source] })
   }
 

@@ -1,6 +1,13 @@
 import type { AiRequest, StreamPart } from '../api/types.ts'
 
-export type Source = Omit<Extract<StreamPart, { type: 'source' }>, 'type'>
+type SourcePart = Extract<StreamPart, { type: 'source' }>
+
+/** A passage of a file. Its text stays with the service, which shows it to those who may read it then. */
+export type CitedPassage = Omit<NonNullable<SourcePart['passage']>, 'text'>
+
+export interface Source extends Omit<SourcePart, 'type' | 'passage'> {
+  passage?: CitedPassage | undefined
+}
 export type CutReason = NonNullable<Extract<StreamPart, { type: 'usage' }>['cut']>
 type AssistantParts = Extract<AiRequest['messages'][number], { role: 'assistant' }>['content']
 export type Thought = Omit<Extract<AssistantParts[number], { type: 'reasoning' }>, 'type'>

@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest'
+import { answers, startProvider, writeConfig } from '../kit/ai/provider.ts'
+import { startApp } from '../kit/app.ts'
+import { addAssistantWithKnowledge } from '../kit/assistants/answers.ts'
+import { describeWith } from '../kit/parts/with-parts.ts'
+import { openChat } from '../kit/web/chat.ts'
+import { expectAccessible } from '../kit/web/chromium.ts'
+
+const fill = (about: string) => `This chapter is about ${about}. `.repeat(40)
+const fees = `# Fees\n\nPottery costs 40 euros. ${fill('fees')}\n\n# Hours\n\nThe library closes at ten. ${fill('hours')}`
+
+describeWith('chromium')('the sources of an answer', () => {
+  test('a person opens cited passages, also after a reload and from an address', { timeout: 300_000 }, async () => {
+    await using upstream = await startProvider(answers('It closes at ten [2]. Pottery costs 40 euros [1] [9].'))
+    // The page offers models; one of this name stands for the assistant.
+    const models = [
+      { id: 'assistant/handbook', label: 'Handbook', external: true },
+      { id: 'mock-1', label: 'Mock', external: true },
+    ]
+    await using config = await writeConfig(upstream.url, {
+      provider: { models },
+      more: { systemModels: { default: 'assistant/handbook' } },
+    })
+    await using svc = await startApp({ AI_CONFIG: config.file })
+    const { owner, handbook, handle } = await addAssistantWithKnowledge(svc, { 'fees.md': fees }, {}, 'handbook')
+    await using chat = await openChat(svc, 'ada', { viewport: { width: 360, height: 740 } })
+    const { page } = chat
+    await chat.sendQuestion('When does the library close?')
+    await chat.answered()
+
+    const sources = page.getByRole('region', { name: 'Sources' })
+    await sources.waitFor()
+    expect(await sources.locator('li').evaluateAll((rows) => rows.map((row) => row.getAttribute('value')))).toEqual([
+      '1',
+      '2',
+    ])
+    expect(await sources.innerText()).toMatch(/fees\.md\s+Fees[\s\S]*fees\.md\s+Hours/)
+    expect(await page.getByRole('article').last().innerText()).not.toContain('[9]')
+    await page.reload()
+    await sources.waitFor()
+    const opening = page.waitForRequest(/knowledge\.openCitation/)
+    await sources.getByRole('button').last().focus()
+    await page.keyboard.press('Enter')
+    const dialog = page.getByRole('dialog', { name: 'Source' })
+    await dialog.getByText('The library closes at ten.').waitFor()
+    const marked = await dialog.locator('mark').innerText()
+    expect([marked.includes('closes at ten'), marked.includes('40 euros')]).toEqual([true, false])
+    expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360)
+    await expectAccessible(page)
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+
+    const [address] = /v1\.[\w.-]+/.exec(decodeURIComponent((await opening).url())) ?? []
+    await page.goto(`/sources/${address}`)
+    await page.getByRole('main').locator('mark').waitFor()
+    await expectAccessible(page)
+    await handbook.upload('fees.md', fees.replace('ten', 'nine'))
+    await handbook.untilRead()
+    await page.reload()
+    await page.getByText('The file has changed since this answer').waitFor()
+    await owner.call('share', { handle, audience: 'private' })
+    await page.reload()
+    await page.getByText('There is no such source, or you may not open it.').waitFor()
+  })
+})
