@@ -185,36 +185,36 @@ type FileSetServices = Pick<Services, 'sql' | 'files' | 'vault'>
 const NO_NAME = '00000000-0000-0000-0000-000000000000'
 
 /** A file store, and the statements over the rows that name its files. */
-interface FileKind {
+interface FileSource {
   store: 'attachments' | 'knowledge' | 'sharedCopies'
   type: string
   list: Statement<FileRow>
   find: Statement<{ id: number }>
 }
 
-const attachmentFiles: FileKind = {
+const attachmentFiles: FileSource = {
   store: 'attachments',
   type: attachments.type,
   list: listFilesByName,
   find: findExistingFiles,
 }
 
-const knowledgeFiles: FileKind = {
+const knowledgeFiles: FileSource = {
   store: 'knowledge',
   type: 'knowledge-files',
   list: listKnowledgeFilesByName,
   find: findExistingKnowledgeFiles,
 }
 
-const sharedCopyFiles: FileKind = {
+const sharedCopyFiles: FileSource = {
   store: 'sharedCopies',
   type: 'shared-links',
   list: listCopiesByName,
   find: findExistingLinks,
 }
 
-/** Creates the set of rows of a kind and their files. */
-const createFileSet = (services: FileSetServices, { store, type, list, find }: FileKind): StoredSet<FileRow> => ({
+/** Creates the set of the rows of a store and their files. */
+const createFileSet = (services: FileSetServices, { store, type, list, find }: FileSource): StoredSet<FileRow> => ({
   rows: readInNameOrder((after, limit) => services.sql(list, [after, limit]), NO_NAME),
   files: listStoredFiles(services.files[store]),
   ownerOf: ({ id }) => `${type}/${id}`,

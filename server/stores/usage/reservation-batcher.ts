@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import DataLoader from 'dataloader'
 import { countRefusals } from '../../../entities/ai/usage-counter.sql.ts'
 import {
   claimReservation,
@@ -22,12 +21,10 @@ import {
   readTicket,
   writeTicket,
 } from '../../../routers/ports/ai/usage-ledger.ts'
+import { CallBatches, MAX_TRIES } from './call-batches.ts'
 import { judgeOneByOne, judgeTogether } from './judge-calls.ts'
 import type { CounterClaim, LimitCache } from './limit-cache.ts'
 
-const MAX_CALLS = 200
-/** Largest number of attempts: limits, periods and counters may change while a batch is processed, but not every time. */
-const MAX_TRIES = 10
 /** Number of ids that are fetched at a time. */
 const ID_BLOCK = 500
 
@@ -48,14 +45,15 @@ interface Attempt {
   isLast: boolean
 }
 
-interface Candidate extends Attempt {
+interface Candidate {
+  attempt: Attempt
   id: number
   claims: CounterClaim[]
   /** Present if the reservation is for a later call. */
   ticket?: string
 }
 
-type Outcome = Reservation | QuotaExceeded | CatalogueOutdated
+type Outcome = Reservation | QuotaExceeded
 
 /**
  * Reserves in one statement for all calls that arrived during the last one. If they do not fit together, it judges them one
@@ -63,21 +61,15 @@ type Outcome = Reservation | QuotaExceeded | CatalogueOutdated
  */
 export class ReservationBatcher {
   readonly #options: ReservationBatcherOptions
-  readonly #loader: DataLoader<Attempt, Reservation | QuotaExceeded>
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #batches = new CallBatches<Attempt, Outcome>((open, outcomes) => this.#reserveOpen(open, outcomes))
   #ids: number[] = []
 
   constructor(options: ReservationBatcherOptions) {
     this.#options = options
-    this.#loader = new DataLoader((attempts) => this.#reserveNext(attempts), {
-      cache: false,
-      maxBatchSize: MAX_CALLS,
-      batchScheduleFn: (dispatch) => void this.#last.then(() => setImmediate(dispatch)),
-    })
   }
 
   /** Reserves for a call. Throws `CatalogueOutdated` if its model may have changed meanwhile. */
-  async reserve(request: ReserveRequest): Promise<Reservation | QuotaExceeded> {
+  async reserve(request: ReserveRequest): Promise<Outcome> {
     const { usageWriter } = this.#options
     if (usageWriter.unwritten.length > 0) {
       const reserved = await this.#load({ request, isLast: false })
@@ -121,34 +113,13 @@ export class ReservationBatcher {
   }
 
   /** Adds an attempt to the next batch. A call that replaces a reservation is processed alone, because the statement releases one only. */
-  async #load(attempt: Attempt): Promise<Reservation | QuotaExceeded> {
-    if (!attempt.request.replaces && attempt.request.ticket === undefined) return this.#loader.load(attempt)
-    const [outcome] = await this.#reserveAll([attempt])
-    if (outcome instanceof CatalogueOutdated) throw outcome
-    return outcome as Reservation | QuotaExceeded
-  }
-
-  #reserveNext(attempts: readonly Attempt[]): Promise<Outcome[]> {
-    const reserved = this.#reserveAll(attempts)
-    this.#last = reserved.then(
-      () => {},
-      () => {},
-    )
-    return reserved
-  }
-
-  async #reserveAll(attempts: readonly Attempt[]): Promise<Outcome[]> {
-    const outcomes = new Map<ReserveRequest, Outcome>()
-    let open = attempts
-    for (let tries = 0; open.length > 0; tries++) {
-      if (tries === MAX_TRIES) throw new Error('the limits changed during every attempt to reserve')
-      open = await this.#reserveOpen(open, outcomes)
-    }
-    return attempts.map(({ request }) => outcomes.get(request) as Outcome)
+  #load(attempt: Attempt): Promise<Outcome> {
+    const { replaces, ticket } = attempt.request
+    return replaces || ticket !== undefined ? this.#batches.judgeAlone(attempt) : this.#batches.add(attempt)
   }
 
   /** Reserves for all open attempts, or refuses those that do not fit; returns the attempts to retry. */
-  async #reserveOpen(open: readonly Attempt[], outcomes: Map<ReserveRequest, Outcome>): Promise<readonly Attempt[]> {
+  async #reserveOpen(open: readonly Attempt[], outcomes: Map<Attempt, Outcome | Error>): Promise<readonly Attempt[]> {
     const { limits } = this.#options
     if (limits.version === undefined) await limits.load()
     const { version } = limits
@@ -161,16 +132,16 @@ export class ReservationBatcher {
     const { outdated = [], current = [] } = Object.groupBy(candidates, ({ id }) =>
       result.outdated?.includes(id) ? 'outdated' : 'current',
     )
-    for (const { request } of outdated) outcomes.set(request, new CatalogueOutdated())
+    for (const { attempt } of outdated) outcomes.set(attempt, new CatalogueOutdated())
     const states = new Map(result.limits.map((limit) => [limit.counter, limit]))
     if (result.isGranted) {
-      for (const candidate of current) outcomes.set(candidate.request, buildReservation(candidate, states))
+      for (const candidate of current) outcomes.set(candidate.attempt, buildReservation(candidate, states))
       return []
     }
     const { fitting, refused } = judgeOneByOne(current, states)
-    for (const [{ request }, exceeded] of refused) outcomes.set(request, exceeded)
+    for (const [{ attempt }, exceeded] of refused) outcomes.set(attempt, exceeded)
     await this.#countRefusals(refused)
-    return fitting
+    return fitting.map(({ attempt }) => attempt)
   }
 
   /** Assigns ids and claims to the attempts; returns undefined if a limit no longer exists. */
@@ -178,7 +149,7 @@ export class ReservationBatcher {
     const claims = await this.#options.limits.claim(attempts.map(({ request }) => request))
     if (!claims) return undefined
     const ids = await this.#takeIds(attempts.length)
-    return attempts.map((attempt, at) => ({ ...attempt, id: ids[at] as number, claims: claims[at] ?? [] }))
+    return attempts.map((attempt, at) => ({ attempt, id: ids[at] as number, claims: claims[at] ?? [] }))
   }
 
   async #takeIds(count: number): Promise<number[]> {
@@ -193,7 +164,7 @@ export class ReservationBatcher {
     const { sql, leaseMs, onOrphaned } = this.#options
     const values = [leaseMs, version, JSON.stringify(candidates.map(toCall))]
     const [first] = candidates
-    const { replaces, ticket } = first?.request ?? {}
+    const { replaces, ticket } = first?.attempt.request ?? {}
     const reserved = ticket === undefined ? undefined : readTicket(ticket)
     const run = () => {
       if (first?.ticket) return sql(reserveTogether, values)
@@ -210,8 +181,13 @@ export class ReservationBatcher {
   }
 
   async #countRefusals(refused: ReadonlyMap<Candidate, QuotaExceeded>): Promise<void> {
-    const counters = [...refused].flatMap(([{ isLast }, { limits }]) =>
-      isLast ? limits.filter((limit) => !hasRoom(limit)).map(({ counter }) => counter) : [],
+    const counters = [...refused].flatMap(
+      ([
+        {
+          attempt: { isLast },
+        },
+        { limits },
+      ]) => (isLast ? limits.filter((limit) => !hasRoom(limit)).map(({ counter }) => counter) : []),
     )
     if (counters.length > 0) await this.#options.sql(countRefusals, [counters])
   }
@@ -224,18 +200,18 @@ export async function releaseUnclaimed(sql: Sql, person?: number): Promise<void>
 }
 
 /** Converts a candidate to an element of the statement's JSON. */
-const toCall = ({ id, ticket, request: { call, catalogue }, claims }: Candidate) => ({
+const toCall = ({ id, ticket, attempt: { request }, claims }: Candidate) => ({
   id,
   ticket,
-  catalogue,
-  ...call,
+  catalogue: request.catalogue,
+  ...request.call,
   counters: claims.map(({ counter }) => counter),
   amounts: claims.map(({ amount }) => amount),
   measures: claims.map(({ measure }) => measure),
 })
 
 function buildReservation(
-  { id, request, claims }: Candidate,
+  { id, attempt: { request }, claims }: Candidate,
   states: ReadonlyMap<number, RequestedLimit>,
 ): Reservation {
   return {

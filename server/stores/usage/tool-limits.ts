@@ -1,16 +1,12 @@
-import DataLoader from 'dataloader'
 import { countToolCalls, showToolLimits } from '../../../entities/ai/tool-limit.sql.ts'
 import type { ReachedLimit } from '../../../entities/ai/usage-commit.sql.ts'
 import { countRefusals } from '../../../entities/ai/usage-counter.sql.ts'
 import type { Sql } from '../../../entities/sql/statement.ts'
 import type { ToolCallClaim, ToolLimits } from '../../../routers/ports/ai/tool-limits.ts'
 import { hasRoom, QuotaExceeded } from '../../../routers/ports/ai/usage-ledger.ts'
+import { CallBatches } from './call-batches.ts'
 import { isFull, judgeOneByOne } from './judge-calls.ts'
 import type { CounterClaim, LimitCache } from './limit-cache.ts'
-
-const MAX_CALLS = 200
-/** Largest number of attempts: limits and periods may change while a batch is counted, but not every time. */
-const MAX_TRIES = 10
 
 interface ToolLimitOptions {
   sql: Sql
@@ -32,16 +28,10 @@ type Verdict = 'counted' | QuotaExceeded
  */
 export class ToolCallCounter implements ToolLimits {
   readonly #options: ToolLimitOptions
-  readonly #loader: DataLoader<ToolCallClaim, Verdict>
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #batches = new CallBatches<ToolCallClaim, Verdict>((open, verdicts) => this.#countOpen(open, verdicts))
 
   constructor(options: ToolLimitOptions) {
     this.#options = options
-    this.#loader = new DataLoader((calls) => this.#countNext(calls), {
-      cache: false,
-      maxBatchSize: MAX_CALLS,
-      batchScheduleFn: (dispatch) => void this.#last.then(() => setImmediate(dispatch)),
-    })
   }
 
   noteVersion(version: number): void {
@@ -50,7 +40,7 @@ export class ToolCallCounter implements ToolLimits {
 
   async count(call: ToolCallClaim): Promise<QuotaExceeded | undefined> {
     if (!(await this.#options.limits.isToolLimited(call))) return undefined
-    const verdict = await this.#loader.load(call)
+    const verdict = await this.#batches.add(call)
     return verdict === 'counted' ? undefined : verdict
   }
 
@@ -68,29 +58,10 @@ export class ToolCallCounter implements ToolLimits {
     return exceeded
   }
 
-  #countNext(calls: readonly ToolCallClaim[]): Promise<Verdict[]> {
-    const counted = this.#countAll(calls)
-    this.#last = counted.then(
-      () => {},
-      () => {},
-    )
-    return counted
-  }
-
-  async #countAll(calls: readonly ToolCallClaim[]): Promise<Verdict[]> {
-    const verdicts = new Map<ToolCallClaim, Verdict>()
-    let open = calls
-    for (let tries = 0; open.length > 0; tries++) {
-      if (tries === MAX_TRIES) throw new Error('the limits changed during every attempt to count calls of tools')
-      open = await this.#countOpen(open, verdicts)
-    }
-    return calls.map((call) => verdicts.get(call) as Verdict)
-  }
-
   /** Counts all open calls, or refuses those that do not fit; returns the calls to retry. */
   async #countOpen(
     open: readonly ToolCallClaim[],
-    verdicts: Map<ToolCallClaim, Verdict>,
+    verdicts: Map<ToolCallClaim, Verdict | Error>,
   ): Promise<readonly ToolCallClaim[]> {
     const { limits, onReached } = this.#options
     const { version } = limits
