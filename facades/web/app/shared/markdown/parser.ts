@@ -121,6 +121,15 @@ function readNotes(context: InlineContext): Block[] {
 /** The last blocks, which the next character may still turn into something else. */
 const OPEN_BLOCKS = 2
 
+/** Blocks that end with the blank line behind them; lists, quotations and formulas may go on there. */
+const endedByBlank: readonly Block['type'][] = ['paragraph', 'heading', 'code', 'table', 'rule']
+
+/** A formula that has not ended, perhaps below other lines, which is shown as a paragraph until it does. */
+const OPEN_FORMULA = /^\s*(?:\$\$|\\\[|\\begin\{)/m
+
+const countOpen = ({ type, source }: Block): number =>
+  endedByBlank.includes(type) && !OPEN_FORMULA.test(source) ? 1 : OPEN_BLOCKS
+
 /** Parses a growing text incrementally: finished blocks are not parsed again and keep their identity. */
 export class IncrementalMarkdown {
   readonly #options: ParserOptions
@@ -148,10 +157,10 @@ export class IncrementalMarkdown {
     return [...known, ...blocks.map(({ block }) => block)]
   }
 
-  /** Keeps the blocks that a blank line ends and several blocks follow. */
+  /** Keeps the blocks that a blank line ends, and that as many blocks follow as it takes. */
   #finish(blocks: readonly TopBlock[], lines: readonly string[], text: string): void {
     const isFinished = ({ block, end }: TopBlock, index: number) =>
-      block.type !== 'plain' && lines[end]?.trim() === '' && index < blocks.length - OPEN_BLOCKS
+      block.type !== 'plain' && lines[end]?.trim() === '' && index < blocks.length - countOpen(block)
     const count = blocks.findLastIndex(isFinished) + 1
     const last = blocks[count - 1]
     if (!last || /[\r\0]/.test(text)) return
