@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { type FormEvent, useEffect, useId, useState, useSyncExternalStore } from 'react'
 import { SvcError } from '../../../client/index.ts'
-import { api } from './api/client.ts'
+import { api, signInApi } from './api/client.ts'
+import { beginSession } from './api/session-end.ts'
 import { Listeners } from './listeners.ts'
 import { useSession } from './session.tsx'
 import { t } from './text/labels.ts'
@@ -110,7 +111,13 @@ function PasswordForm({ done }: { done: () => void }) {
     if (state === 'working') return
     const password = String(new FormData(event.currentTarget).get('password'))
     setState('working')
-    await api.sessions.login.mutate({ account, password }).then(done, (error: unknown) => setState({ error }))
+    try {
+      await signInApi.sessions.login.mutate({ account, password })
+    } catch (error) {
+      return setState({ error })
+    }
+    beginSession()
+    done()
   }
   return (
     <DialogForm onSubmit={signIn}>

@@ -2,14 +2,15 @@ import { QueryClient } from '@tanstack/react-query'
 import { type Client, createClient, SvcError } from '../../../../client/index.ts'
 import { KeyStoreFailure } from '../../../browser/keystore.ts'
 import { appLocale } from '../text/labels.ts'
-import { setSessionEnded } from './session-end.ts'
+import { countSessions, setSessionEnded } from './session-end.ts'
+
+const service = { url: location.origin, headers: { 'x-app-locale': appLocale } }
 
 /** The typed client of the service, which calls with the session cookie of this page. */
-export const api: Client = createClient({
-  url: location.origin,
-  headers: { 'x-app-locale': appLocale },
-  fetch: fetchInSession,
-})
+export const api: Client = createClient({ ...service, fetch: fetchInSession })
+
+/** The same for a sign-in: a wrong password says nothing about the session of the page. */
+export const signInApi: Client = createClient({ ...service, fetch: fetchWithTimeout })
 
 type Result<Call extends (...args: never[]) => Promise<unknown>> = Awaited<ReturnType<Call>>
 
@@ -42,10 +43,14 @@ export function sendOnClose(path: string, input: object): void {
   void fetch(`/trpc/${path}`, { method: 'POST', keepalive: true, headers, body: JSON.stringify(input) }).catch(() => {})
 }
 
-/** Calls the service, and marks the session as ended when the service answers with 401. */
+/**
+ * Calls the service, and marks the session as ended when the service answers with 401. A call that began before the
+ * newest sign-in had the cookie of an earlier session.
+ */
 async function fetchInSession(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+  const session = countSessions()
   const response = await fetchWithTimeout(input, init)
-  if (response.status === 401) setSessionEnded(true)
+  if (response.status === 401 && session === countSessions()) setSessionEnded(true)
   return response
 }
 
