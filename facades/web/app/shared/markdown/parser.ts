@@ -121,14 +121,11 @@ function readNotes(context: InlineContext): Block[] {
 /** The last blocks, which the next character may still turn into something else. */
 const OPEN_BLOCKS = 2
 
-/** Blocks that end with the blank line behind them; lists, quotations and formulas may go on there. */
+/** Blocks that end with the blank line behind them, as lists and quotations do not: one block behind them is enough. */
 const endedByBlank: readonly Block['type'][] = ['paragraph', 'heading', 'code', 'table', 'rule']
 
-/** A formula that has not ended, perhaps below other lines, which is shown as a paragraph until it does. */
-const OPEN_FORMULA = /^\s*(?:\$\$|\\\[|\\begin\{)/m
-
-const countOpen = ({ type, source }: Block): number =>
-  endedByBlank.includes(type) && !OPEN_FORMULA.test(source) ? 1 : OPEN_BLOCKS
+/** A formula in lines of its own. It may have not ended, and is shown as paragraphs until it does. */
+const FORMULA = /^\s*(?:\$\$|\\\[|\\begin\{)/m
 
 /** Parses a growing text incrementally: finished blocks are not parsed again and keep their identity. */
 export class IncrementalMarkdown {
@@ -159,6 +156,8 @@ export class IncrementalMarkdown {
 
   /** Keeps the blocks that a blank line ends, and that as many blocks follow as it takes. */
   #finish(blocks: readonly TopBlock[], lines: readonly string[], text: string): void {
+    const hasFormula = blocks.some(({ block }) => FORMULA.test(block.source))
+    const countOpen = ({ type }: Block) => (hasFormula || !endedByBlank.includes(type) ? OPEN_BLOCKS : 1)
     const isFinished = ({ block, end }: TopBlock, index: number) =>
       block.type !== 'plain' && lines[end]?.trim() === '' && index < blocks.length - countOpen(block)
     const count = blocks.findLastIndex(isFinished) + 1
