@@ -80,4 +80,27 @@ describeWith('chromium')('prompts in the field of a chat', () => {
     expect(upstream.requests).toEqual([])
     await field().fill('')
   })
+
+  test('give a folder of chats instructions and a model, which only the browser can read', async () => {
+    const { page } = chat
+    await chat.sendQuestion('What is in the folder?')
+    await chat.answered()
+    await expect.poll(() => page.url()).toMatch(/chat\/./)
+    const slug = new URL(page.url()).pathname.slice('/chat/'.length)
+    await svc.rows("update conversations set folder = 'Work' where slug = $1", [slug])
+    await page.reload()
+    await button('Options for the folder Work').press('Enter')
+    await page.getByRole('menuitem', { name: 'Instructions and model' }).click()
+    await page.getByRole('textbox', { name: 'Instructions' }).fill(`${CANARY} of the folder`)
+    await expectAccessible(page)
+    await button('Save').click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect(JSON.stringify(await svc.rows('select sealed_chat_settings from users'))).not.toContain('Canary')
+
+    upstream.requests.length = 0
+    await chat.sendQuestion('And now?')
+    await expect
+      .poll(() => JSON.stringify(upstream.requests.map(({ body }) => body)))
+      .toContain(`${CANARY} of the folder`)
+  })
 })

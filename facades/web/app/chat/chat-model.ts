@@ -5,18 +5,25 @@ import type { ConversationKey } from '../shared/conversation-key.ts'
 import { isAssistantId } from '../shared/models/assistants.ts'
 import { type ChatModel, useChosenModel } from '../shared/models/models.ts'
 import { useSession } from '../shared/session.tsx'
+import { useConversation } from './conversations.ts'
 
 /** Names the draft of a conversation, or of one that is not created yet. */
 export const getDraftName = (slug: string | undefined): string => slug ?? 'new'
 
 /**
  * Returns the model for the next question of a chat: the one that was chosen for it, or else the assistant that answered
- * last in it, or else the model used last.
+ * last in it, or else that of its folder, or else the model used last.
  */
 export function useChatModel(slug: string, models: readonly ChatModel[] | undefined, answered: string | undefined) {
   const draft = useDraftModel(slug)
   const assistantId = isAssistantId(answered) ? answered : undefined
-  return usePreferredModel(draft.isLoaded ? models : undefined, draft.modelId ?? assistantId, draft)
+  const folder = useConversation(slug).data?.folder ?? null
+  const settings = useChatSettings(useSession().conversationKey)
+  const folderModel = folder === null ? undefined : settings.data?.folders[folder]?.modelId
+  // A model that changes while it is looked at would be asked by mistake.
+  const isKnown = draft.isLoaded && (folder === null || !settings.isLoading)
+  const preferred = draft.modelId ?? assistantId ?? folderModel ?? undefined
+  return usePreferredModel(isKnown ? models : undefined, preferred, draft)
 }
 
 /** Returns the model for a first question: the one that was chosen for it, or else the one in the person's settings. */

@@ -9,7 +9,7 @@ import { readBase64 } from '../shared/read-base64.ts'
 import { hasTitles } from '../shared/site.ts'
 import { t } from '../shared/text/labels.ts'
 import { type ChatOptions, readOptions } from './chat-options.ts'
-import { refreshConversations } from './conversations.ts'
+import { readConversation, refreshConversations } from './conversations.ts'
 import { canTake } from './file-fit.tsx'
 import { type OpenedMessage, readNumber } from './message-content.ts'
 import { putMessageInCache, readSentHistory } from './messages.ts'
@@ -176,10 +176,15 @@ async function includePageFile(part: UserPart, modelId: string): Promise<UserPar
   return { type: 'file', mime, name, data: await readBase64(content) }
 }
 
-/** Reads the instructions for all chats and those of one. */
+/** Reads the instructions for all chats, those of a chat's folder, and its own. */
 export async function readInstructions(key: ConversationKey, slug: string): Promise<string> {
-  const [settings, systemPrompt] = await Promise.all([readChatSettings(key), readSystemPrompt(key, slug)])
-  return [settings.instructions, systemPrompt].filter((text) => text !== '').join('\n\n')
+  const [settings, systemPrompt, { folder }] = await Promise.all([
+    readChatSettings(key),
+    readSystemPrompt(key, slug),
+    readConversation(key, slug),
+  ])
+  const ofFolder = folder === null ? '' : (settings.folders[folder]?.instructions ?? '')
+  return [settings.instructions, ofFolder, systemPrompt].filter((text) => text !== '').join('\n\n')
 }
 
 const toRequestOptions = ({ parameters, areToolsOff }: ChatOptions, maxTokens: number | undefined) => ({

@@ -1,5 +1,6 @@
-import { type ReactNode, useState } from 'react'
+import { lazy, type ReactNode, Suspense, useState } from 'react'
 import { MoreButton } from '../shared/conversation/message-log.tsx'
+import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { Icon, type IconName } from '../shared/ui/icon.tsx'
 import { NameDialog } from '../shared/ui/name-dialog.tsx'
@@ -35,6 +36,10 @@ export function PinnedAndFolders({ onChoose }: { onChoose: () => void }) {
   )
 }
 
+const FolderSettingsDialog = lazy(async () => ({
+  default: (await import('./folder-settings-dialog.tsx')).FolderSettingsDialog,
+}))
+
 interface FolderProps {
   folder: { name: string; count: number }
   onChoose: () => void
@@ -43,7 +48,9 @@ interface FolderProps {
 /** A folder, whose conversations load when it is opened. */
 function Folder({ folder: { name, count }, onChoose }: FolderProps) {
   const [isOpen, setOpen] = useState(false)
-  const [isRenaming, setRenaming] = useState(false)
+  const [dialog, setDialog] = useState<'name' | 'settings'>()
+  const { conversationKey: key } = useSession()
+  const close = () => setDialog(undefined)
   const run = useListAction()
   const conversations = useFolder(name, isOpen)
   return (
@@ -52,18 +59,24 @@ function Folder({ folder: { name, count }, onChoose }: FolderProps) {
         <RowMenu
           label={t('app.folder.more', { name })}
           items={[
-            { icon: 'edit', label: t('app.rename'), choose: () => setRenaming(true) },
-            { icon: 'close', label: t('app.folder.dissolve'), choose: () => run(changeFolder(name, null)) },
+            { icon: 'edit', label: t('app.rename'), choose: () => setDialog('name') },
+            { icon: 'settings', label: t('app.folder.settings'), choose: () => setDialog('settings') },
+            { icon: 'close', label: t('app.folder.dissolve'), choose: () => run(changeFolder(key, name, null)) },
           ]}
         />
       </FolderHead>
       {isOpen && <ConversationRows conversations={conversations} onChoose={onChoose} />}
-      {isRenaming && (
+      {dialog === 'settings' && (
+        <Suspense>
+          <FolderSettingsDialog name={name} close={close} />
+        </Suspense>
+      )}
+      {dialog === 'name' && (
         <NameDialog
           title={t('app.folder.rename')}
           name={name}
-          save={(newName) => changeFolder(name, newName)}
-          close={() => setRenaming(false)}
+          save={(newName) => changeFolder(key, name, newName)}
+          close={close}
         />
       )}
     </section>

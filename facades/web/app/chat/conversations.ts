@@ -1,6 +1,7 @@
 import { infiniteQueryOptions, queryOptions, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { api, type Conversation, queryClient } from '../shared/api/client.ts'
+import { moveFolderSettings } from '../shared/chat-settings.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { useSession } from '../shared/session.tsx'
 import { formatShortDate } from '../shared/text/formats.ts'
@@ -28,6 +29,10 @@ export const buildConversationQuery = (key: ConversationKey, slug: string) =>
     // A question needs the system prompt and doesn't wait until the browser is online.
     networkMode: 'always',
   })
+
+/** Returns a conversation that the page may have read already. */
+export const readConversation = (key: ConversationKey, slug: string): Promise<Conversation> =>
+  queryClient.fetchQuery({ ...buildConversationQuery(key, slug), staleTime: Number.POSITIVE_INFINITY })
 
 export const useConversation = (slug: string) => useQuery(buildConversationQuery(useSession().conversationKey, slug))
 
@@ -193,7 +198,8 @@ async function updateCache(key: ConversationKey, changed: Conversation): Promise
   await refreshConversations()
 }
 
-export async function changeFolder(name: string, newName: string | null): Promise<void> {
+export async function changeFolder(key: ConversationKey, name: string, newName: string | null): Promise<void> {
   await api.conversations.changeFolder.mutate({ name, newName })
+  await moveFolderSettings(key, name, newName)
   await refreshConversations()
 }

@@ -24,7 +24,8 @@ function ChatSettingsForm() {
   const save = async (form: HTMLFormElement) => {
     const instructions = readField(form, 'instructions').trim()
     const hasNoTitles = hasTitles ? readField(form, 'titles') === '' : (settings.data?.hasNoTitles ?? false)
-    await saveChatSettings(key, { instructions, modelId: readField(form, 'model') || null, hasNoTitles })
+    const folders = settings.data?.folders ?? {}
+    await saveChatSettings(key, { instructions, modelId: readField(form, 'model') || null, hasNoTitles, folders })
     return t('app.settings.saved')
   }
   if (settings.isError || models.isError) return <ErrorNotice error={settings.error ?? models.error} />

@@ -1,7 +1,7 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { api, queryClient } from './api/client.ts'
 import type { ConversationKey } from './conversation-key.ts'
-import { parseRecord } from './local-store.ts'
+import { isRecord, parseRecord } from './local-store.ts'
 
 /** The settings of a person for all chats. The service stores them encrypted, for all browsers of the person. */
 export interface ChatSettings {
@@ -11,9 +11,18 @@ export interface ChatSettings {
   modelId: string | null
   /** True if no model is asked for the titles of chats. */
   hasNoTitles: boolean
+  /** What holds for the chats of folders, by their names. */
+  folders: Readonly<Record<string, FolderSettings>>
 }
 
-const noSettings: ChatSettings = { instructions: '', modelId: null, hasNoTitles: false }
+export interface FolderSettings {
+  /** Instructions that models get after those for all chats and before those of the chat. */
+  instructions: string
+  /** The model for the next question of a chat, unless another one is chosen; null for the one used last. */
+  modelId: string | null
+}
+
+const noSettings: ChatSettings = { instructions: '', modelId: null, hasNoTitles: false, folders: {} }
 
 const QUERY_KEY = ['chat-settings']
 
@@ -31,13 +40,28 @@ const buildSettingsQuery = (key: ConversationKey) =>
 const ignoreOtherKey = () => '{}'
 
 function parseSettings(text: string): ChatSettings {
-  const { instructions, modelId, hasNoTitles } = parseRecord(text) ?? {}
+  const { instructions, modelId, hasNoTitles, folders } = parseRecord(text) ?? {}
   return {
     instructions: typeof instructions === 'string' ? instructions : '',
     modelId: typeof modelId === 'string' ? modelId : null,
     hasNoTitles: hasNoTitles === true,
+    folders: parseFolders(folders),
   }
 }
+
+const parseFolders = (value: unknown): ChatSettings['folders'] =>
+  Object.fromEntries(
+    Object.entries(isRecord(value) ? value : {}).map(([name, settings]) => {
+      const { instructions, modelId } = isRecord(settings) ? settings : {}
+      return [
+        name,
+        {
+          instructions: typeof instructions === 'string' ? instructions : '',
+          modelId: typeof modelId === 'string' ? modelId : null,
+        },
+      ]
+    }),
+  )
 
 export const useChatSettings = (key: ConversationKey) => useQuery(buildSettingsQuery(key))
 
@@ -45,7 +69,28 @@ export const readChatSettings = (key: ConversationKey): Promise<ChatSettings> =>
   queryClient.fetchQuery({ ...buildSettingsQuery(key), staleTime: 30_000 })
 
 export async function saveChatSettings(key: ConversationKey, settings: ChatSettings): Promise<void> {
-  const isEmpty = settings.instructions === '' && settings.modelId === null && !settings.hasNoTitles
+  const { instructions, modelId, hasNoTitles, folders } = settings
+  const isEmpty = instructions === '' && modelId === null && !hasNoTitles && Object.keys(folders).length === 0
   await api.conversations.changeSettings.mutate({ sealed: isEmpty ? null : await key.seal(JSON.stringify(settings)) })
   queryClient.setQueryData(QUERY_KEY, settings)
+}
+
+/** Saves what holds for the chats of a folder; undefined removes it. */
+export async function saveFolderSettings(
+  key: ConversationKey,
+  name: string,
+  folder: FolderSettings | undefined,
+): Promise<void> {
+  const settings = await queryClient.fetchQuery(buildSettingsQuery(key))
+  const { [name]: _, ...others } = settings.folders
+  const isEmpty = !folder || (folder.instructions === '' && folder.modelId === null)
+  await saveChatSettings(key, { ...settings, folders: isEmpty ? others : { ...others, [name]: folder } })
+}
+
+/** Lets what holds for a folder follow its new name; null for a folder that is gone. */
+export async function moveFolderSettings(key: ConversationKey, name: string, newName: string | null): Promise<void> {
+  const { [name]: moved } = (await readChatSettings(key)).folders
+  if (!moved || name === newName) return
+  if (newName !== null) await saveFolderSettings(key, newName, moved)
+  await saveFolderSettings(key, name, undefined)
 }
