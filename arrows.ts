@@ -142,7 +142,7 @@ const known = [
   '!**/identity/token-reference.ts',
   '!**/ports/csv.ts',
 ]
-const subjects = '**/../{admin,assistants,chat,rooms,settings,shell,sign-in}/**'
+const subjects = '**/../{admin,assistants,chat,rooms,settings,share-page,shell,sign-in}/**'
 const app = [
   rulesFor(
     ['facades/web/app/**'],

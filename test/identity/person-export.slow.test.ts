@@ -82,6 +82,8 @@ test("no column of an archive sounds like a secret except the person's sealed on
     'room_keys.wrapped_key',
     // A number, which names the key.
     'room_reactions.key_epoch',
+    // Sealed by the browser of the person, as the names of chats are.
+    'shared_links.sealed_key',
   ])
 })
 

@@ -3,8 +3,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { answers, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
+import { PNG } from '../kit/rooms/attachments.ts'
+import { expectFitting, openAdmin } from '../kit/web/admin.ts'
 import { openChat } from '../kit/web/chat.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
+import { PASSKEY, waitForAddress } from '../kit/web/pages.ts'
 
 const answer = `The canary answer has **bold words**, a formula $a^2 + b^2$, and a table:
 
@@ -28,32 +31,241 @@ describeWith('chromium')('a chat that is shared by a link', () => {
   })
   afterAll(() => resources.disposeAsync())
 
-  /** Makes a link in the dialog, and returns it. */
-  async function share(page: Page, readers?: string): Promise<string> {
-    await page.getByRole('button', { name: 'Share this chat' }).click()
-    const dialog = page.getByRole('dialog', { name: 'Share this chat' })
+  const findDialog = (page: Page) => page.getByRole('dialog', { name: 'Share this chat' })
+
+  /** Makes a link in the dialog, which stays open, and returns the link. */
+  async function share(
+    page: Page,
+    { readers, also = [] }: { readers?: string; also?: string[] } = {},
+  ): Promise<string> {
+    const dialog = findDialog(page)
+    if (!(await dialog.isVisible())) await page.getByRole('button', { name: 'Share this chat' }).click()
+    await dialog.getByRole('button', { name: 'Make a link' }).waitFor()
+    const links = dialog.getByRole('textbox', { name: 'Link', exact: true })
+    const count = await links.count()
     if (readers) await dialog.getByLabel('Readers').selectOption({ label: readers })
+    for (const part of also) await dialog.getByRole('checkbox', { name: part }).check()
     await dialog.getByRole('button', { name: 'Make a link' }).click()
-    return dialog.getByRole('textbox', { name: 'Link', exact: true }).first().inputValue()
+    await expect.poll(() => links.count()).toBe(count + 1)
+    return links.first().inputValue()
+  }
+
+  /** Everything that the service stores and logs, as text. */
+  async function dump(): Promise<string> {
+    const tables = await svc.rows<{ name: string }>(
+      `select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`,
+    )
+    const rows = await Promise.all(tables.map(({ name }) => svc.rows(`select t::text from "${name}" t`)))
+    const files: string[] = []
+    for (const store of ['sharedCopies', 'attachments'] as const)
+      for await (const { name } of svc.services.files[store].list()) files.push(name)
+    return JSON.stringify([rows, files, svc.log])
+  }
+
+  /** The sealed copies, without the encryption of the file store around them. */
+  async function readSealed(): Promise<string> {
+    const rows = await svc.rows<{ name: string; bytes: number; sealedKey: string }>(
+      'select uuid as name, bytes, file_key as "sealedKey" from shared_links where uuid is not null',
+    )
+    const parts: Buffer[] = []
+    for (const row of rows)
+      for await (const part of svc.services.files.sharedCopies.read(row)) parts.push(Buffer.from(part))
+    return Buffer.concat(parts).toString('latin1')
   }
 
   test('a stranger without an account reads it, and the service never learns the key', async () => {
     upstream.behave = answers(answer, [answer])
     await using chat = await openChat(svc, 'ada')
+    const chosen = chat.page.waitForEvent('filechooser')
+    await chat.page.getByRole('button', { name: 'Attach files' }).click()
+    await (await chosen).setFiles({ name: 'canary.png', mimeType: 'image/png', buffer: Buffer.from(PNG) })
+    await chat.page.getByText('canary.png').waitFor()
     await chat.sendQuestion('What is the canary question?')
+    await chat.page.getByText('The canary answer has').waitFor()
     await chat.answered()
-    const link = await share(chat.page, 'Everybody, also without signing in')
-    const key = link.split('#')[1] ?? ''
-    expect(key).toMatch(/^[\w-]{43}$/)
-    await chat.page.screenshot({ path: '/tmp/g-shots/dialog.png' })
-    await expectAccessible(chat.page)
+    upstream.behave = answers('The second version of the canary.')
+    await chat.page.getByRole('button', { name: 'Answer again', exact: true }).click()
+    await chat.page.getByText('The second version').waitFor()
+    await chat.answered()
+    await chat.page.getByRole('button', { name: 'Previous version' }).click()
+    await chat.page.getByText('The canary answer has').waitFor()
+    const link = await share(chat.page, { readers: 'Everybody, also without signing in', also: ['Files'] })
+    await expectFitting(chat.page, 'share-dialog')
+    await chat.page.setViewportSize({ width: 1280, height: 720 })
 
     await using stranger = await openPage(svc.url, { locale: 'en-US' })
     const { page } = stranger
+    const sizes: number[] = []
+    page.on('requestfinished', async (request) => {
+      if (request.url().endsWith('.js')) sizes.push((await request.sizes()).responseBodySize)
+    })
     await page.goto(link)
     await page.getByText('The canary answer has').waitFor()
-    await page.screenshot({ path: '/tmp/g-shots/shared.png', fullPage: true })
-    await expectAccessible(page)
+    await page.locator('.katex').first().waitFor()
+    await page.getByRole('cell', { name: 'Pottery' }).waitFor()
+    const picture = page.getByRole('button', { name: 'canary.png' }).locator('img')
+    await expect
+      .poll(() => picture.evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth))
+      .toBeGreaterThan(0)
+    expect(await page.content()).not.toContain('The second version')
+    await expectFitting(page, 'shared')
+    const own = /^(data:|blob:)/
+    expect(stranger.requests.filter(({ url }) => !own.test(url) && !url.startsWith(svc.url))).toEqual([])
+
+    const key = link.split('#')[1] ?? ''
+    expect(key).toMatch(/^[\w-]{43}$/)
+    const all = [await dump(), await readSealed(), JSON.stringify([chat.requests, stranger.requests])]
+    for (const text of all) expect(text).not.toContain(key)
+    expect(all.slice(0, 2).join('')).not.toMatch(/canary (question|answer)/)
+
+    // What is written later is there once the copy is updated, at the same address.
+    await chat.page.keyboard.press('Escape')
+    upstream.behave = answers('A later answer.')
+    await chat.sendQuestion('What comes later?')
+    await chat.page.getByText('A later answer.').waitFor()
+    await chat.answered()
+    await page.reload()
+    await page.getByText('The canary answer has').waitFor()
+    expect(await page.content()).not.toContain('A later answer.')
+    await chat.page.getByRole('button', { name: 'Share this chat' }).click()
+    const dialog = findDialog(chat.page)
+    await dialog.getByRole('button', { name: 'Update the copy' }).click()
+    await dialog.getByText('The copy is up to date.').waitFor()
+    await page.reload()
+    await page.getByText('A later answer.').waitFor()
     expect(stranger.complaints).toEqual([])
+
+    // A key that is not whole opens nothing, and the page says so.
+    const last = key.endsWith('A') ? 'B' : 'A'
+    const swapped = key.startsWith('x') ? `y${key.slice(1)}` : `x${key.slice(1)}`
+    for (const wrong of [swapped, key.slice(0, -1), key.slice(0, -1) + last, '']) {
+      await page.goto('about:blank')
+      await page.goto(`${link.split('#')[0]}#${wrong}`)
+      await page.getByRole('heading', { name: 'This link is incomplete' }).waitFor()
+    }
+    await expectAccessible(page)
+
+    await page.goto('about:blank')
+    await page.goto(link)
+    await page.getByText('A later answer.').waitFor()
+    await dialog.getByRole('button', { name: 'End the link' }).click()
+    await chat.page.getByRole('alertdialog').getByRole('button', { name: 'End the link' }).click()
+    await dialog.getByRole('textbox', { name: 'Link', exact: true }).waitFor({ state: 'detached' })
+    expect((await page.reload())?.status()).toBe(404)
+    await page.getByRole('heading', { name: 'There is nothing to read here' }).waitFor()
+    await page.getByRole('link', { name: 'Sign in' }).waitFor()
+    await expectAccessible(page)
+    expect(await readSealed()).toBe('')
+  })
+
+  test('its page loads at most 110 KiB of scripts, in the language of the browser', async () => {
+    upstream.behave = answers('Kurz.')
+    await using chat = await openChat(svc, 'cleo')
+    await chat.sendQuestion('Eine Frage')
+    await chat.page.getByText('Kurz.').waitFor()
+    await chat.answered()
+    const link = await share(chat.page, { readers: 'Everybody, also without signing in' })
+
+    await using stranger = await openPage(svc.url, { locale: 'de-DE' })
+    const { page } = stranger
+    const sizes: number[] = []
+    page.on('requestfinished', async (request) => {
+      if (request.url().endsWith('.js')) sizes.push((await request.sizes()).responseBodySize)
+    })
+    await page.goto(link)
+    await page.getByRole('link', { name: 'Damit weiterarbeiten' }).waitFor()
+    await page.getByRole('heading', { name: 'Frage', exact: true }).waitFor()
+    await page.waitForLoadState('networkidle')
+    await expectFitting(page, 'shared-de')
+    expect(sizes.length).toBeGreaterThan(0)
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(110 * 1024)
+    expect(stranger.complaints).toEqual([])
+  })
+
+  test('another person signs in to read it, and goes on with an encrypted copy, once', async () => {
+    upstream.behave = answers('The first answer.')
+    await using chat = await openChat(svc, 'dora')
+    await chat.page.getByRole('button', { name: 'Chat settings' }).click()
+    const settings = chat.page.getByRole('dialog', { name: 'Chat settings' })
+    await settings.getByLabel('Instructions').fill('Answer as a pirate.')
+    await settings.getByRole('button', { name: 'Save' }).click()
+    await settings.waitFor({ state: 'detached' })
+    await chat.sendQuestion('A question for two')
+    await chat.page.getByText('The first answer.').waitFor()
+    await chat.answered()
+    const bare = await share(chat.page)
+    const link = await share(chat.page, { also: ['Instructions for the model'] })
+    {
+      await using other = await openChat(svc, 'emil')
+      await other.page.goto(bare)
+      await other.page.getByText('The first answer.').waitFor()
+      expect(await other.page.content()).not.toContain('pirate')
+      expect(other.complaints).toEqual([])
+    }
+
+    // In a browser that has neither a session nor keys of this person.
+    await using reader = await openPage(svc.url, { locale: 'en-US' })
+    const { page, complaints } = reader
+    await page.goto(link)
+    await page.getByText('only for people who have signed in').waitFor()
+    await page.getByRole('link', { name: 'Sign in' }).click()
+    await page.fill('[name=account]', 'emil')
+    await page.fill('[name=password]', 'correct horse battery')
+    await page.click('#login button')
+    await page.getByText('The first answer.').waitFor()
+    expect(page.url()).toBe(link)
+    await page.getByText('Instructions for the model').click()
+    await page.getByText('Answer as a pirate.').waitFor()
+    await page.getByRole('link', { name: 'Go on with it' }).click()
+    await page.fill('[name=passkey]', PASSKEY)
+    await page.click('#unlock [type=submit]')
+    await waitForAddress(page, /\/chat\/[a-z0-9]{16}$/)
+    await page.getByText('The first answer.').waitFor()
+    upstream.behave = answers('The answer to the copy.')
+    await page.getByRole('textbox', { name: 'Message' }).fill('And now?')
+    await page.getByRole('button', { name: 'Send', exact: true }).click()
+    await page.getByText('The answer to the copy.').waitFor()
+    expect(upstream.requests.at(-1)?.body.messages.map(({ content }) => content)).toEqual(
+      expect.arrayContaining([
+        expect.stringContaining('pirate'),
+        'A question for two',
+        'The first answer.',
+        'And now?',
+      ]),
+    )
+    const address = page.url()
+
+    await page.goto(link)
+    await page.getByRole('link', { name: 'Go on with it' }).click()
+    await waitForAddress(page, address)
+    const copies = await svc.rows<{ sealed: boolean }>(
+      `select c.sealed_name is not null and c.system_prompt like '%|%' as sealed
+         from conversations c join users u on u.id = c.user_id where u.username = 'emil'`,
+    )
+    expect(copies).toEqual([{ sealed: true }])
+    // The page of the link before the sign-in, and the way to the passphrase.
+    expect(complaints.filter((text) => !/404|KeysLocked/.test(text))).toEqual([])
+  })
+
+  test('an administrator sees links by person, size and end, and ends one', async () => {
+    upstream.behave = answers('Yes.')
+    await using chat = await openChat(svc, 'fritz')
+    await chat.sendQuestion('Is this listed?')
+    await chat.page.getByText('Yes.').waitFor()
+    await chat.answered()
+    const link = await share(chat.page)
+
+    await using admin = await openAdmin(svc, 'boss', { path: 'links?q=fritz' })
+    const { page } = admin
+    const row = page.getByRole('row', { name: /fritz/ })
+    await row.getByText('Signed in').waitFor()
+    await row.getByText(/kB/).waitFor()
+    expect(await page.content()).not.toContain(link.split('#')[1])
+    await expectFitting(page, 'admin-links')
+    await row.getByRole('button', { name: 'End' }).click()
+    await page.getByRole('dialog', { name: 'End this link of fritz?' }).getByRole('button', { name: 'End' }).click()
+    await expect.poll(async () => (await chat.page.context().request.get(link)).status()).toBe(404)
+    await page.getByText('No link matches.').waitFor()
+    expect(admin.complaints).toEqual([])
   })
 })

@@ -198,6 +198,8 @@ async function signIn(ctx: BrowserContext, identity: Identity, { method, next, b
   ctx.callerContext.setCaller(toCaller(subject), 'login')
   ctx.auditedCall?.recordChange({ method })
   ctx.services.log.info({ method, userId: user?.id, requestId: ctx.requestId }, 'a person signed in')
+  // What a link leads to is opened with the key in the link, so no passphrase is asked for.
+  if (user?.hasKeys && next?.startsWith('/s/')) return { redirectUri: next }
   return { redirectUri: addRedirect(user?.hasKeys ? '/handshake' : '/register', next) }
 }
 

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { type ListedLink, listAllLinks, type OwnLink } from '../../../entities/rooms/shared-link.sql.ts'
 import { about, adminSession, adminWith, anyone, host, router, userWith } from '../../core/trpc.ts'
 import { slug } from './conversations.ts'
+import { assertMayRead, openCopy } from './shared-copy.ts'
 import {
-  assertMayRead,
   changeOwnLink,
   createLink,
   deleteEnded,
@@ -13,7 +13,6 @@ import {
   linkSelector,
   listLinks,
   newLinkInput,
-  openCopy,
   readRules,
   uploadCopy,
 } from './shared-links.ts'

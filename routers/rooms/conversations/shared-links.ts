@@ -9,26 +9,19 @@ import {
   deleteLinks,
   deleteLinksOfOwner,
   findOwnLink,
-  findReadableCopy,
   insertLink,
-  type LinkReader,
   listOwnLinks,
   lockOwnLink,
   measureLinks,
   type OwnLink,
-  type StoredCopy,
   storeCopy,
-  toReaderValues,
 } from '../../../entities/rooms/shared-link.sql.ts'
 import { linkAudiences } from '../../../entities/rooms/shared-link.ts'
 import type { ChangeTransaction } from '../../core/change-recorder.ts'
 import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
-import { FileContent } from '../../core/file-content.ts'
 import type { Erasure } from '../../core/hooks.ts'
 import { withUploadTimeout } from '../../core/incoming-file.ts'
-import { toClientNetwork } from '../../core/load/client-network.ts'
-import { consumeRateLimit } from '../../core/load/rate-limit.ts'
 import { Problem } from '../../core/problems.ts'
 import { createTransactionSql, runStatement } from '../../core/run-statement.ts'
 import type { SharedLinkSettings } from '../../core/settings.ts'
@@ -74,7 +67,8 @@ function hasGroups({ audience, groups }: { audience?: string | undefined; groups
   return audience !== 'groups' || (groups ?? []).length > 0
 }
 
-const createUnknownLinkProblem = () => new Problem('not_found', { detail: 'There is no such link.' })
+/** The same for a link of somebody else and for one that never was. */
+export const createUnknownLinkProblem = () => new Problem('not_found', { detail: 'There is no such link.' })
 
 /** The rules for links as the caller's browser needs them. */
 export function readRules({ services, callerContext: { current } }: Context) {
@@ -251,51 +245,6 @@ function recordLinkChange(
   id: string,
 ): void {
   changes.add([`user:${owner}`], verb, 'shared-links', id)
-}
-
-/** Looks that find nothing, per minute and network address. */
-const MISSES_PER_MINUTE = 60
-/** Copies that a person, or the guests of a network address, may read per minute. */
-const [READS_PER_PERSON, READS_PER_NETWORK] = [120, 1200]
-
-/**
- * Finds the copy that the caller may read. Whoever may not is told the same as for a link that never was, and looks that
- * find nothing are limited.
- */
-async function findCopy(ctx: Context, id: string): Promise<StoredCopy> {
-  const { sql, settings } = ctx.services
-  const { readers, openGroups } = settings.sharedLinks
-  const { current } = ctx.callerContext
-  const isReader = current.type === 'user' && (!current.token || current.token.abilities.includes('read'))
-  const reader: LinkReader = {
-    person: isReader ? current.person.id : null,
-    groups: isReader ? current.person.groups : [],
-    isOpen: readers === 'everybody',
-    openGroups: openGroups.length > 0 ? openGroups : null,
-  }
-  const isWellFormed = linkId.safeParse(id).success
-  const [found] = readers !== 'off' && isWellFormed ? await sql(findReadableCopy, toReaderValues(id, reader)) : []
-  if (found) return found
-  await consumeRateLimit(ctx, [`shared-link-miss:${toClientNetwork(ctx.address ?? '')}`], MISSES_PER_MINUTE)
-  throw createUnknownLinkProblem()
-}
-
-/** Resolves if the caller may read what the link leads to. */
-export async function assertMayRead(ctx: Context, id: string): Promise<void> {
-  await findCopy(ctx, id)
-}
-
-/** Opens the sealed copy of a link. */
-export async function openCopy(ctx: Context, id: string): Promise<FileContent> {
-  const copy = await findCopy(ctx, id)
-  const { current } = ctx.callerContext
-  const [key, limit] =
-    current.type === 'user'
-      ? [`shared-link:person:${current.person.id}`, READS_PER_PERSON]
-      : [`shared-link:${toClientNetwork(ctx.address ?? '')}`, READS_PER_NETWORK]
-  await consumeRateLimit(ctx, [key], limit)
-  const facts = { name: 'shared', mime: 'application/octet-stream', bytes: copy.bytes, tag: copy.name }
-  return new FileContent(facts, (range) => ctx.services.files.sharedCopies.read(copy, range))
 }
 
 /** Links that are deleted in one transaction. */

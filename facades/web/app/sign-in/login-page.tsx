@@ -8,7 +8,7 @@ import { getButtonClass } from '../shared/ui/button.tsx'
 import { Field } from '../shared/ui/field.tsx'
 import { Notice } from '../shared/ui/notice.tsx'
 import { pageData } from './page-data.ts'
-import { getReturnPath, go } from './return-path.ts'
+import { getReturnPath, go, takeReturnPath } from './return-path.ts'
 
 /** Signs in by a password, or leads to a provider. */
 export function LoginPage() {
@@ -80,12 +80,15 @@ const PasswordForm = () => (
 
 async function signIn(form: HTMLFormElement): Promise<never> {
   const credentials = { account: readField(form, 'account'), password: readField(form, 'password') }
+  const returnPath = getReturnPath()
   const { redirectUri } = await api.sessions.login
-    .mutate({ ...credentials, redirectUri: getReturnPath() })
+    .mutate({ ...credentials, redirectUri: returnPath })
     .catch((error: unknown) => {
       const key = error instanceof SvcError ? refusalTexts[error.code] : undefined
       throw key === undefined ? error : new InputError(t(key))
     })
+  // No page on the way takes it.
+  if (redirectUri === returnPath) takeReturnPath()
   return go(redirectUri)
 }
 

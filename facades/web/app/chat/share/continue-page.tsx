@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
-import { forgetContinued, readContinued } from '../../shared/link-visit.ts'
+import { forgetContinued, type LinkVisit, readContinued } from '../../shared/link-visit.ts'
 import { useSession } from '../../shared/session.tsx'
 import { t } from '../../shared/text/labels.ts'
 import { getButtonClass } from '../../shared/ui/button.tsx'
@@ -20,18 +20,18 @@ export function ContinuePage() {
       <PageHead>
         <h1>{t('app.share.continue')}</h1>
       </PageHead>
-      <PagePlaceholder>{visit ? <Copying {...visit} /> : <p>{t('app.share.nothing')}</p>}</PagePlaceholder>
+      <PagePlaceholder>{visit ? <Copying visit={visit} /> : <p>{t('app.share.nothing')}</p>}</PagePlaceholder>
     </Page>
   )
 }
 
-function Copying({ id, key }: { id: string; key: string }) {
+function Copying({ visit }: { visit: LinkVisit }) {
   // Throws if the keys are locked, which leads to the page for the passkey.
   const { conversationKey } = useSession()
   const navigate = useNavigate()
   const { data, error } = useQuery({
-    queryKey: ['continued link', id],
-    queryFn: () => continueLink({ id, key }, conversationKey),
+    queryKey: ['continued link', visit.id],
+    queryFn: () => continueLink(visit, conversationKey),
     retry: false,
     gcTime: 0,
   })
