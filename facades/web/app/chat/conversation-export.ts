@@ -14,7 +14,7 @@ import { readShownBranch } from './shown-branch.ts'
 
 const PAGE_SIZE = 200
 
-type ExportKind = 'md' | 'json'
+export type ExportKind = 'md' | 'json'
 
 /** Decrypts a conversation in the browser and saves it as a file. */
 export async function exportConversation(key: ConversationKey, conversation: Conversation, kind: ExportKind) {

@@ -8,7 +8,7 @@ import { Icon } from '../shared/ui/icon.tsx'
 import type { MenuEntry } from '../shared/ui/menu.tsx'
 import { NameDialog } from '../shared/ui/name-dialog.tsx'
 import { RowMenu, SideRow } from '../shared/ui/side-list.tsx'
-import { exportConversation } from './conversation-export.ts'
+import type { ExportKind } from './conversation-export.ts'
 import styles from './conversation-row.module.css'
 import { selection, useSelected } from './conversation-selection.ts'
 import { organizeConversation, renameConversation, useFolders } from './conversations.ts'
@@ -121,6 +121,10 @@ function ConversationMenu({ conversation, openDialog }: ConversationMenuProps) {
     isArchived
       ? organizeConversation(key, { slug, isArchived: false })
       : archiveConversations([conversation]).then(leave)
+  const exportAs = async (kind: ExportKind) => {
+    const { exportConversation } = await import('./conversation-export.ts')
+    await exportConversation(key, conversation, kind)
+  }
   const run = useListAction()
   const items: MenuEntry[] = [
     { icon: 'edit', label: t('app.rename'), choose: () => openDialog('name') },
@@ -133,12 +137,12 @@ function ConversationMenu({ conversation, openDialog }: ConversationMenuProps) {
     {
       icon: 'download',
       label: t('app.export.markdown'),
-      choose: () => run(exportConversation(key, conversation, 'md')),
+      choose: () => run(exportAs('md')),
     },
     {
       icon: 'download',
       label: t('app.export.json'),
-      choose: () => run(exportConversation(key, conversation, 'json')),
+      choose: () => run(exportAs('json')),
     },
     {
       icon: isArchived ? 'undo' : 'archive',

@@ -13,9 +13,9 @@ import { AnswerMessage, QuestionMessage } from './message.tsx'
 import { writeNumber } from './message-content.ts'
 import { findFirstWithFiles, type History, isSummary, splitPath } from './sent-history.ts'
 import type { ShownComparison } from './shown-comparison.ts'
-import { SummaryMessage } from './summary-message.tsx'
 import { isHalted, type Turn } from './turn.ts'
 
+const SummaryMessage = lazy(async () => ({ default: (await import('./summary-message.tsx')).SummaryMessage }))
 const ComparisonView = lazy(async () => ({ default: (await import('./comparison-view.tsx')).ComparisonView }))
 
 interface MessageListProps {
@@ -119,7 +119,9 @@ const renderRows = ({
     if (isSummary(message)) {
       return [
         divider,
-        <SummaryMessage key={message.number} {...shared} steps={steps} used={history.summary?.number} />,
+        <Suspense key={message.number}>
+          <SummaryMessage {...shared} steps={steps} used={history.summary?.number} />
+        </Suspense>,
         isAnswerPending(path, index) && toPending(message.number),
       ]
     }
