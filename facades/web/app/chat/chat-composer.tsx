@@ -5,8 +5,8 @@ import { ModelEndNotice } from '../shared/models/model-end-notice.tsx'
 import { findModelLabel } from '../shared/models/models.ts'
 import { AnnouncementNotice } from '../shared/notices/announcement-notice.tsx'
 import { usePendingAnnouncements } from '../shared/notices/announcements.ts'
+import { LateToolQuestions } from '../shared/notices/late-tool-questions.tsx'
 import { LimitNotice } from '../shared/notices/limit-notice.tsx'
-import { ToolQuestionNotice } from '../shared/notices/tool-question-notice.tsx'
 import { useIsOnline } from '../shared/online.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
@@ -180,7 +180,7 @@ export const SendObstacles = ({ error, missingAssistant, ...chosen }: SendObstac
     <ModelEndNotice {...chosen} />
     <OfflineNotice />
     <AnnouncementNotice />
-    <ToolQuestionNotice />
+    <LateToolQuestions />
     <LimitNotice />
   </>
 )

@@ -7,8 +7,8 @@ import { ModelButton } from '../shared/models/model-button.tsx'
 import { type ChatModel, useChosenModel, useModels } from '../shared/models/models.ts'
 import { AnnouncementNotice } from '../shared/notices/announcement-notice.tsx'
 import { usePendingAnnouncements } from '../shared/notices/announcements.ts'
+import { LateToolQuestions } from '../shared/notices/late-tool-questions.tsx'
 import { LimitNotice, refreshLimits } from '../shared/notices/limit-notice.tsx'
-import { ToolQuestionNotice } from '../shared/notices/tool-question-notice.tsx'
 import { useIsOnline } from '../shared/online.ts'
 import { t } from '../shared/text/labels.ts'
 import { Choice } from '../shared/ui/choice.tsx'
@@ -85,7 +85,7 @@ function Notices({ error, isQuestion }: { error: unknown; isQuestion: boolean })
   return (
     <>
       <AnnouncementNotice />
-      <ToolQuestionNotice />
+      <LateToolQuestions />
       {isQuestion && <LimitNotice />}
       {error !== undefined && (
         <Notice kind={isRateLimited(error) ? 'warning' : 'error'} role="alert">
