@@ -1,4 +1,4 @@
-import { memo, useState } from 'react'
+import { lazy, memo, Suspense, useState } from 'react'
 import { type Answer, emptyAnswer } from '../shared/conversation/answer.ts'
 import { AnswerParts } from '../shared/conversation/answer-parts.tsx'
 import { attachFiles } from '../shared/conversation/composer.tsx'
@@ -20,9 +20,10 @@ import { type PathStep, ROOT_NUMBER } from './branches.ts'
 import { useChatActions } from './chat-state.ts'
 import styles from './message.module.css'
 import { type OpenedMessage, writeNumber } from './message-content.ts'
-import { QuestionForm } from './question-form.tsx'
 import { StepActions } from './step-actions.tsx'
 import { isHalted, type Turn } from './turn.ts'
+
+const QuestionForm = lazy(async () => ({ default: (await import('./question-form.tsx')).QuestionForm }))
 
 interface MessageProps {
   step: PathStep
@@ -50,7 +51,11 @@ export const QuestionMessage = memo((props: QuestionMessageProps) => {
       {isUnreadable && <UnreadableNote reason={t('app.message.unreadable')} />}
       {!isEditing && <AttachedFiles files={attachments} />}
       {!isEditing && areFilesNamed && attachments.length > 0 && <NamedFilesNote files={attachments} />}
-      {isEditing && <QuestionForm message={message} close={() => edit(undefined)} />}
+      {isEditing && (
+        <Suspense>
+          <QuestionForm message={message} close={() => edit(undefined)} />
+        </Suspense>
+      )}
       {!isEditing && answer.text !== '' && (
         <p className={styles.text} dir="auto">
           {answer.text}

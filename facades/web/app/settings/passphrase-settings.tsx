@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { storeKey } from '../../browser/keystore.ts'
 import {
   deriveKeychainKey,
   faultTexts,
@@ -6,8 +7,7 @@ import {
   makeBackup,
   makeWrapping,
   rewrapEntries,
-} from '../../browser/crypto.ts'
-import { storeKey } from '../../browser/keystore.ts'
+} from '../../browser/own-crypto.ts'
 import { api, type Connection } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
 import { getKeyOwner } from '../shared/conversation-key.ts'

@@ -1,3 +1,4 @@
+import { findKey, forgetKeys, KeyStoreFailure } from '../../browser/keystore.ts'
 import {
   importKey,
   type Key,
@@ -10,8 +11,7 @@ import {
   unsealEntry,
   wrappingOf,
   writeSealed,
-} from '../../browser/crypto.ts'
-import { findKey, forgetKeys, KeyStoreFailure } from '../../browser/keystore.ts'
+} from '../../browser/own-crypto.ts'
 import type { Connection } from './api/client.ts'
 
 export { KeyStoreFailure }
