@@ -62,6 +62,7 @@ export async function openKnowledge(ctx: Context, request: KnowledgeRequest): Pr
   }
   const passages = new CitedPassages(origin, lastNumber)
   const reader = new KnowledgeReader(ctx, {
+    person,
     room,
     passages,
     find: async () => (await sql(findAssistantKnowledge, values))[0],

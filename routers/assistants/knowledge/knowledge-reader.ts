@@ -28,6 +28,8 @@ const READ_BATCH = 50
 const PAGE_SIZE = 50
 
 interface ReaderOptions {
+  /** The person who asks. */
+  person: number
   /** The tokens that all readings of an answer take together. */
   room: number
   passages: CitedPassages
@@ -51,7 +53,13 @@ export class KnowledgeReader {
   search(query: string, path?: string): Promise<string | ToolFailure> {
     return this.#withKnowledge(async ({ id, ownerId }) => {
       const limit = path === undefined ? MAX_PASSAGES : MAX_RANKED
-      const hits = await searchKnowledge(this.#ctx, { owner: ownerId, knowledgeId: id, query, limit })
+      const hits = await searchKnowledge(this.#ctx, {
+        asker: this.#options.person,
+        owner: ownerId,
+        knowledgeId: id,
+        query,
+        limit,
+      })
       const found = hits
         .filter(({ file }) => path === undefined || file.path === path)
         .slice(0, MAX_PASSAGES)

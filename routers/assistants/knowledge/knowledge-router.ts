@@ -132,7 +132,8 @@ export const knowledgeRouter = router({
       }),
     )
     .mutation(({ ctx, input: { id, query, limit } }): Promise<KnowledgeHit[]> => {
-      return searchKnowledge(ctx, { owner: ctx.caller.person.id, knowledgeId: id, query, limit })
+      const { id: asker } = ctx.caller.person
+      return searchKnowledge(ctx, { asker, owner: asker, knowledgeId: id, query, limit })
     }),
 
   openCitation: userWith('read')

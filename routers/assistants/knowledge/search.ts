@@ -37,6 +37,8 @@ export interface KnowledgeHit extends PassageContent {
 }
 
 interface Search {
+  /** The person who asks, of whom only a few searches run at once. */
+  asker: number
   owner: number
   knowledgeId: number
   query: string
@@ -46,10 +48,10 @@ interface Search {
 /** Searches all files of a person's own knowledge in one ranking, by any word of the question, and by its meaning if the installation has an embedding model. */
 export async function searchKnowledge(
   ctx: Context,
-  { owner, knowledgeId, query, limit }: Search,
+  { asker, owner, knowledgeId, query, limit }: Search,
 ): Promise<KnowledgeHit[]> {
   const { sql, knowledge, limits } = ctx.services
-  using _turn = await limits.semaphores.search.acquire(`${owner}`, ctx.signal)
+  using _turn = await limits.semaphores.search.acquire(`${asker}`, ctx.signal)
   const [found] = await sql(findSearchable, [owner, knowledgeId])
   if (!found) throw createUnknownKnowledge()
   const { version, languages, vectors: index } = found
