@@ -137,7 +137,7 @@ const strangersOfApp = [
 /** The cryptography, where the pages before it leave the key, the path that they do not lead to, and what is pure text. */
 const known = [
   '!**/browser/crypto.ts',
-  '!**/browser/own-crypto.ts',
+  '!**/browser/crypto/own.ts',
   '!**/browser/keystore.ts',
   '!**/browser/sign-out-path.ts',
   '!**/identity/token-reference.ts',

@@ -85,8 +85,7 @@ function build(): DocumentedProcedure[] {
     mkdirSync(dist)
     cpSync(code, join(dist, 'index.js'))
     cpSync(values, join(dist, 'values.d.ts'))
-    const crypto = ['crypto', 'crypto.js', 'crypto.d.ts', 'own-crypto.js', 'own-crypto.d.ts']
-    for (const part of ['client/live', ...crypto.map((name) => `web/browser/${name}`)])
+    for (const part of ['client/live', ...['', '.js', '.d.ts'].map((ending) => `web/browser/crypto${ending}`)])
       cpSync(join(folder, 'facades', part), join(dist, basename(part)), { recursive: true })
     writeFileSync(join(dist, 'index.d.ts'), text)
     return procedures

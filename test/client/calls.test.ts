@@ -123,6 +123,7 @@ const cryptoFiles = [
   'keychain',
   'keys',
   'member-keys',
+  'own',
   'passkey-rules',
   'room-files',
   'room-keys',

@@ -231,7 +231,7 @@ export const aiStreamRequest = aiRequest.extend({
     .string()
     .regex(TICKET, 'is not a reservation of `ai.reserve`')
     .optional()
-    .describe('What `ai.reserve` has reserved for this answer. If that has ended, the answer is reserved anew.'),
+    .describe('The reservation for this answer by `ai.reserve`. If it has ended, the answer is reserved anew.'),
 })
 
 /** The number of models that answer a question side by side. */
@@ -240,7 +240,7 @@ const COMPARED = 2
 /** A request that several models will be asked at once, each by a request of its own. */
 export const reserveRequest = aiStreamRequest.omit({ model: true, reservation: true }).extend({
   models: z
-    .array(modelName)
+    .array(modelName.describe('A model, or an assistant.'))
     .length(COMPARED, `must be ${COMPARED} models`)
     .describe('The models that will answer, which may be the same.'),
 })

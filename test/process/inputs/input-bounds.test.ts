@@ -39,6 +39,7 @@ test('a procedure that streams takes what one takes that answers at once', () =>
     'ai.completeStream',
     'mcpGateway.callTool',
     'mcpGateway.getPrompt',
+    'mcpGateway.listChanges',
     'mcpGateway.readResource',
   ])
   const isSame = (twin: z.ZodType | undefined, schema: z.ZodType | undefined) => {

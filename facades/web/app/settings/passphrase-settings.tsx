@@ -1,5 +1,4 @@
 import { useState } from 'react'
-import { storeKey } from '../../browser/keystore.ts'
 import {
   deriveKeychainKey,
   faultTexts,
@@ -7,7 +6,8 @@ import {
   makeBackup,
   makeWrapping,
   rewrapEntries,
-} from '../../browser/own-crypto.ts'
+} from '../../browser/crypto/own.ts'
+import { storeKey } from '../../browser/keystore.ts'
 import { api, type Connection } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
 import { getKeyOwner } from '../shared/conversation-key.ts'

@@ -1,5 +1,5 @@
 import { useId } from 'react'
-import { toBase64 } from '../../browser/own-crypto.ts'
+import { toBase64 } from '../../browser/crypto/own.ts'
 import { api } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
 import { refreshSession, useSession } from '../shared/session.tsx'

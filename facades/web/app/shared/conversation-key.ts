@@ -1,4 +1,3 @@
-import { findKey, forgetKeys, KeyStoreFailure } from '../../browser/keystore.ts'
 import {
   importKey,
   type Key,
@@ -11,7 +10,8 @@ import {
   unsealEntry,
   wrappingOf,
   writeSealed,
-} from '../../browser/own-crypto.ts'
+} from '../../browser/crypto/own.ts'
+import { findKey, forgetKeys, KeyStoreFailure } from '../../browser/keystore.ts'
 import type { Connection } from './api/client.ts'
 
 export { KeyStoreFailure }

@@ -10,7 +10,7 @@ import {
   type Salts,
   tryPasskey,
   wrappingOf,
-} from '../../browser/own-crypto.ts'
+} from '../../browser/crypto/own.ts'
 import { api, type Connection } from './api/client.ts'
 import { InputError } from './api/error-text.ts'
 import { t } from './text/labels.ts'

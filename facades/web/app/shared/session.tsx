@@ -1,7 +1,7 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { createContext, type ReactNode, useContext, useEffect } from 'react'
+import type { KeychainEntry, KeychainKey } from '../../browser/crypto/own.ts'
 import { forgetKeys } from '../../browser/keystore.ts'
-import type { KeychainEntry, KeychainKey } from '../../browser/own-crypto.ts'
 import { api, type Connection, queryClient } from './api/client.ts'
 import { dropClosingGuards } from './closing-guard.ts'
 import { type ConversationKey, findPasskeyKey, KeysLocked, openConversationKey } from './conversation-key.ts'

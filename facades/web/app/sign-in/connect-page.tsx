@@ -1,6 +1,6 @@
 import { useState } from 'react'
+import { importAppKey, sealTo } from '../../browser/crypto/own.ts'
 import { storeKey } from '../../browser/keystore.ts'
-import { importAppKey, sealTo } from '../../browser/own-crypto.ts'
 import { api, type ConsentRequest } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
 import { getKeyOwner } from '../shared/conversation-key.ts'

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react'
+import { faultTexts, findPasskeyFault, firstKeys } from '../../browser/crypto/own.ts'
 import { storeKey } from '../../browser/keystore.ts'
-import { faultTexts, findPasskeyFault, firstKeys } from '../../browser/own-crypto.ts'
 import { api } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
 import { getKeyOwner } from '../shared/conversation-key.ts'

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react'
 import { SvcError } from '../../../client/index.ts'
+import { recover } from '../../browser/crypto/own.ts'
 import { findKey, KeyStoreFailure, storeKey } from '../../browser/keystore.ts'
-import { recover } from '../../browser/own-crypto.ts'
 import { api, type Connection } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
 import { getKeyOwner } from '../shared/conversation-key.ts'

@@ -1,4 +1,4 @@
-import { faultTexts, findPasskeyFault } from '../../../browser/own-crypto.ts'
+import { faultTexts, findPasskeyFault } from '../../../browser/crypto/own.ts'
 import { rateStrength } from '../passphrase-strength.ts'
 import { t } from '../text/labels.ts'
 import styles from './passphrase-strength.module.css'
