@@ -43,11 +43,11 @@ test('the old vectors answer until the new ones are whole, at the price that was
     await embedsMeaning(received, response)
   }
   const { price } = await second.host.knowledge.index()
-  const shown = await runCommand(['knowledge', 'index', '--json'], {
-    env: { ...settings, KNOWLEDGE_EMBEDDING_MODEL: 'new', DATABASE_POOL: '2' },
-  })
-  expect(JSON.parse(shown.stdout)).toMatchObject({ active: { model: 'old' }, price })
-  expect(await second.host.knowledge.rebuild()).toEqual({ planned: 3 })
+  const type = (...line: string[]) =>
+    runCommand(['knowledge', ...line], { env: { ...settings, KNOWLEDGE_EMBEDDING_MODEL: 'new', DATABASE_POOL: '2' } })
+  expect(JSON.parse((await type('index', '--json')).stdout)).toMatchObject({ active: { model: 'old' }, price })
+  expect((await type('rebuild')).stderr).toContain('--yes')
+  expect(JSON.parse((await type('rebuild', '--yes', '--json')).stdout)).toEqual({ planned: 3 })
   const search = async (query: string) =>
     (await callKnowledge(second, 'search', { id: owner.knowledge, query }, owner.token)).data
   expect(await search('automobile')).toEqual(before)

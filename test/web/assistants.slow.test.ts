@@ -82,7 +82,8 @@ describeWith('chromium')('assistants in a real browser', () => {
     await page.getByLabel('staff').check()
     await page.getByRole('button', { name: 'Save sharing' }).click()
     await page.getByText('This is in effect now.').waitFor()
-    await ben.page.reload()
+    await ben.page.getByRole('link', { name: 'New chat' }).click()
+    await ben.page.getByRole('link', { name: 'Assistants', exact: true }).click()
     await ben.page.getByRole('link', { name: 'Ask Thesis helper' }).waitFor()
 
     const instructions = page.getByRole('textbox', { name: 'Instructions' })

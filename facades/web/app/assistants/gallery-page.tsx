@@ -19,7 +19,7 @@ import styles from './gallery-page.module.css'
 /** Shows the assistants that the person may use or change. */
 export function GalleryPage() {
   usePageTitle(t('app.assistants'))
-  const { data: assistants, error } = useAssistants()
+  const { data: assistants, error } = useAssistants({ isFresh: true })
   return (
     <Page>
       <PageHead>

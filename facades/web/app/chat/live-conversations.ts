@@ -36,7 +36,6 @@ function listChanged(change: ChangeEvent): string[] {
     ]
   }
   const { kind = '', subject = '' } = change
-  if (kind.startsWith('assistants')) return [ASSISTANTS_KEY]
   const [slug = ''] = subject.split('/')
   if (kind.startsWith('tool-questions.')) return []
   if (kind === 'conversation-messages.created') return [`${CREATED}/${subject}`]

@@ -22,11 +22,12 @@ export const ASSISTANTS_KEY = 'assistants'
 const LIST_KEY = [ASSISTANTS_KEY, 'list']
 const PAGE_SIZE = 200
 
-/** Reads the assistants that the person may use or change, by name. */
-export const useAssistants = () =>
+/** Reads the assistants that the person may use or change, by name; with `isFresh` also if they were read before. */
+export const useAssistants = ({ isFresh = false } = {}) =>
   useQuery({
     queryKey: LIST_KEY,
     staleTime: 5 * 60_000,
+    refetchOnMount: isFresh ? 'always' : true,
     queryFn: async ({ signal }): Promise<Assistant[]> => {
       const all: Assistant[] = []
       for (;;) {
