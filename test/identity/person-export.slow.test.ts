@@ -77,6 +77,7 @@ test("no column of an archive sounds like a secret except the person's sealed on
   expect(sounding.sort()).toEqual([
     'conversations.sealed_name',
     'conversations.sealed_options',
+    'own_prompts.sealed',
     'passkey_backups.ciphertext',
     'room_key_epochs.previous_key',
     'room_keys.wrapped_key',

@@ -186,7 +186,7 @@ describeWith('chromium')('models in the administration', () => {
     await svc.rows("delete from system_models where model_type = 'summary'")
     await admin.page.getByRole('button', { name: 'Aufgabe anlegen' }).click()
     const dialog = admin.page.getByRole('dialog')
-    await dialog.getByLabel('Aufgabe').selectOption({ label: 'Chats zusammenfassen' })
+    await dialog.getByLabel('Aufgabe').fill('summary')
     await dialog.getByLabel('Modell').selectOption({ index: 0 })
     await dialog.getByRole('button', { name: 'Anlegen', exact: true }).click()
     await admin.page.getByRole('cell', { name: 'Chats zusammenfassen' }).waitFor()

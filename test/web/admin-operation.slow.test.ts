@@ -68,7 +68,7 @@ describeWith('chromium')('operation in the administration', () => {
       'Models and tools',
       'Operation',
     ])
-    expect(await topics.getByRole('link').count()).toBe(14)
+    expect(await topics.getByRole('link').count()).toBe(17)
     await expectAccessible(page)
   })
 

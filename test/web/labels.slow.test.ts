@@ -42,7 +42,7 @@ test('the labels are there for every key that a page names', async () => {
 test('every label is used by a page or made from a code', async () => {
   const text = await sources()
   const made =
-    /^(app\.(error|field|settings\.(scheme|programKind)|admin\.(reason|program)|audit\.outcome)\b|page\.(error|ability|notFound|outdated|appsOff|forbidden|unavailable|failed|refused|programRefused|programsOff|authorize\.(ability|account|document|registered))\b)/
+    /^(app\.(error|field|settings\.(scheme|programKind)|admin\.(reason|program)|audit\.outcome)\b|page\.(error|ability|notFound|outdated|appsOff|forbidden|unavailable|failed|refused|programRefused|programsOff|authorize\.(ability|account|document|registered|tools|prompts|resources))\b)/
 
   const isNamed = (key: string) => text.includes(`'${key}'`) || text.includes(`'${key.replace(/\.(one|other)$/, '')}'`)
   const unused = Object.keys(english).filter((key) => /^(page|app)\./.test(key) && !made.test(key) && !isNamed(key))

@@ -192,6 +192,26 @@ async function judgeChat({ page, judge, t }: Views) {
   })
 }
 
+async function judgeAssistants({ page, judge, t, forgive }: Views, account: string) {
+  const handle = `helper-${account}`
+  await svc.host.assistants.applyFile({ assistants: [{ handle, name: 'Helper', model: 'demo', owner: account }] })
+  await page.goto('/assistants')
+  await page.getByText('Helper').first().waitFor()
+  await judge('the assistants')
+  for (const path of ['new', `${handle}/edit`, `${handle}/history`]) {
+    await page.goto(`/assistants/${path}`)
+    await page.getByRole('main').getByRole('button').first().waitFor()
+    await judge(`an assistant: ${path}`)
+  }
+  await page.goto('/sources/unknown')
+  await page.getByRole('main').getByRole('heading').waitFor()
+  forgive()
+  await judge('a passage that is not there')
+  await page.goto('/chat/shared')
+  await page.getByText(t('app.share.nothing')).waitFor()
+  await judge('the page that copies a shared chat, without a link')
+}
+
 async function judgeRooms({ page, judge, t }: Views) {
   await page.goto('/rooms')
   await page.getByText(t('app.rooms.about')).waitFor()
@@ -293,6 +313,7 @@ describeWith('chromium')('every view', () => {
       await judgeBeforeSignIn(views, account)
       await judgeConsent(views, account)
       await judgeChat(views)
+      await judgeAssistants(views, account)
       await judgeRooms(views)
       await judgeSettings(views, account)
       await judgeAdministration(views, account)
