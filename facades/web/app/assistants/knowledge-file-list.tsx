@@ -119,7 +119,7 @@ function FileRow({ file, remove }: { file: KnowledgeFile; remove: () => void }) 
     <li>
       <div className={styles.file}>
         <span dir="auto">{path}</span>
-        <span className={joinClasses(styles.state, state === 'failed' && 'error')} role="status">
+        <span className={joinClasses(styles.state, state === 'failed' ? 'error' : 'hint')} role="status">
           {describeFile(file)}
         </span>
       </div>
