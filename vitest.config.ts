@@ -42,8 +42,11 @@ const listIncluded = (mode: string): string[] => {
   return isDebian ? listTagged(debian) : ['test/**/*.test.ts']
 }
 
+/** Public sets are not in the repository: their file runs only if somebody names a folder with them. */
+const unbrought = process.env['KNOWLEDGE_SETS'] ? [] : ['test/knowledge/public-sets.slow.test.ts']
+
 const listExcluded = (mode: string): string[] => {
-  if (mode === 'soak') return []
+  if (mode === 'soak') return unbrought
   return isPart || isDebian ? [drills] : [drills, slow]
 }
 

@@ -200,7 +200,7 @@ async function judgeAssistants({ page, judge, t, forgive }: Views, account: stri
   await judge('the assistants')
   for (const path of ['new', `${handle}/edit`, `${handle}/history`]) {
     await page.goto(`/assistants/${path}`)
-    await page.getByRole('main').getByRole('button').first().waitFor()
+    await page.getByRole('main').getByRole('heading').first().waitFor()
     await judge(`an assistant: ${path}`)
   }
   await page.goto('/sources/unknown')
