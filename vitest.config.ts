@@ -47,7 +47,7 @@ const unbrought = process.env['KNOWLEDGE_SETS'] ? [] : ['test/knowledge/public-s
 
 const listExcluded = (mode: string): string[] => {
   if (mode === 'soak') return unbrought
-  return isPart || isDebian ? [drills] : [drills, slow]
+  return [...unbrought, ...(isPart || isDebian ? [drills] : [drills, slow])]
 }
 
 // Workers and the services that tests start share what Node has compiled.
