@@ -1,6 +1,6 @@
 import { User } from '../identity/user.ts'
 import { statement } from '../sql/statement.ts'
-import { isUser } from './assistant.sql.ts'
+import { isApproved, isUser } from './assistant.sql.ts'
 import { Assistant } from './assistant.ts'
 import { isEditor } from './assistant-scope.ts'
 import { AssistantVersion } from './assistant-version.ts'
@@ -12,10 +12,14 @@ const knowledge = Knowledge.tableName
 const passages = KnowledgePassage.tableName
 const versions = AssistantVersion.tableName
 
-/** SQL: a person, with their present groups, uses a version of an assistant, whose owner or editor has the knowledge. */
-const isUsedBy = (person: string) =>
+/**
+ * SQL: a person, with their present groups, uses a version of an assistant, whose owner or editor has the knowledge. Where versions for all
+ * need approval, one that only groups had before is not for all.
+ */
+const isUsedBy = (person: string, needsApproval: string) =>
   `${isEditor('a', 'k.owner_id')}
-      and (${isEditor('a', person)} or (v.published_at is not null and ${isUser('a', { person, groups: 'u.groups' })}))`
+      and (${isEditor('a', person)} or (v.published_at is not null and ${isUser('a', { person, groups: 'u.groups' })}
+        and (a.audience <> 'all' or ${isApproved} or not ${needsApproval})))`
 
 /** The knowledge of an assistant, for one of its users. */
 export interface AssistantKnowledge {
@@ -28,7 +32,7 @@ export interface AssistantKnowledge {
 
 /**
  * Finds the knowledge of a version of an assistant, if a person may use that version now: with the groups that the database
- * has of them. Values: the person's id, the handle, and the number.
+ * has of them. Values: the person's id, the handle, the number, and whether versions for all need approval.
  */
 export const findAssistantKnowledge = statement<AssistantKnowledge>(
   'find-assistant-knowledge',
@@ -37,7 +41,7 @@ export const findAssistantKnowledge = statement<AssistantKnowledge>(
      join ${User.tableName} u on u.id = $1::int
     cross join lateral (select count(*)::int as files, coalesce(sum(x.passages), 0)::int as passages
                           from ${files} x where x.knowledge_id = k.id and x.state = 'ready') f
-    where a.handle = $2 and v.number = $3::int and ${isUsedBy('u.id')}`,
+    where a.handle = $2 and v.number = $3::int and ${isUsedBy('u.id', '$4::bool')}`,
 )
 
 export interface KnowledgeContent {
@@ -92,7 +96,7 @@ export interface CitedFile {
 
 /**
  * Finds a cited file for its owner, or for a person who may use a version of the assistant with this knowledge now. Values:
- * the person's id, the handle, the ids of knowledge and file, and the path.
+ * the person's id, the handle, the ids of knowledge and file, the path, and whether versions for all need approval.
  */
 export const findCitedFile = statement<CitedFile>(
   'find-cited-file',
@@ -101,7 +105,7 @@ export const findCitedFile = statement<CitedFile>(
      from ${knowledge} k join ${User.tableName} u on u.id = $1::int
     where k.id = $3::int and (k.owner_id = u.id or exists (
             select from ${assistants} a join ${versions} v on v.assistant_id = a.id and v.knowledge_id = k.id
-             where a.handle = $2 and ${isUsedBy('u.id')}))`,
+             where a.handle = $2 and ${isUsedBy('u.id', '$6::bool')}))`,
 )
 
 /** Finds the passage at a place of a file, with its neighbours. Values: the ids of knowledge and file, and the offset. */

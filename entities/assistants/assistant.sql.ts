@@ -21,6 +21,9 @@ const users = User.tableName
 export const isUser = (row: string, { person, groups }: { person: string; groups: string }) =>
   `(${isEditor(row, person)} or ${row}.audience = 'all' or (${row}.audience = 'groups' and ${row}.groups && ${groups}))`
 
+/** SQL: an administrator approved the version `v` for all, or it is the one that answers. */
+export const isApproved = '(v.approved_at is not null or v.number = a.published)'
+
 /** SQL: a hash of the paths and fingerprints of the readable files of a knowledge; null for null. */
 const hashKnowledge = (id: string) =>
   `case when ${id} is not null then (select encode(sha256(convert_to(
@@ -63,7 +66,7 @@ export interface CallableAssistantRow extends VersionSettings {
 export const findCallableAssistant = coalescedStatement<CallableAssistantRow>(
   'find-callable-assistant',
   `select ${catalogueVersion}::float8 as catalogue, v.number, v.model, to_json(v.fallback) as fallback, v.parameters, to_json(v.tools) as tools,
-          v.knowledge_id as knowledge, v.texts, v.published_at is not null as "isReleased", (v.approved_at is not null or v.number = a.published) as "isApproved",
+          v.knowledge_id as knowledge, v.texts, v.published_at is not null as "isReleased", ${isApproved} as "isApproved",
           v.allow_model_select as "allowModelSelect", a.audience, to_json(a.groups) as groups,
           to_json(array(select x.user_id from ${editors} x where x.assistant_id = a.id union select a.owner_id where a.owner_id is not null))
             as "editorIds"

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import { answers } from '../kit/ai/provider.ts'
 import { startWithProvider } from '../kit/ai/provider-service.ts'
+import { addAssistantWithKnowledge, readAddress } from '../kit/assistants/answers.ts'
+import { callKnowledge } from '../kit/assistants/knowledge.ts'
 import { addAdministrator, addPerson, buildContent, callAssistants } from '../kit/assistants/people.ts'
 import { shareResource } from '../kit/share-resource.ts'
 
@@ -120,6 +122,28 @@ test('what a group uses needs no approval, and is not usable by number for all l
   expect(await ask(stranger.token, `assistant/${handle}@2`)).toMatchObject({ system: 'Second.' })
   expect((await ask(stranger.token, `assistant/${handle}@1`)).status).toBe(404)
   expect((await ask(owner.token, `assistant/${handle}@1`)).system).toBe('First.')
+})
+
+test('a citation of a version that only a group had opens for nobody else later', { timeout: 120_000 }, async () => {
+  const { svc, admin } = await createPeople()
+  const { owner, asker, handbook, handle, model } = await addAssistantWithKnowledge(svc, { 'fees.md': '40 euros.' })
+  const colleague = await addPerson(svc, ['staff'])
+  await owner.call('share', { handle, audience: 'groups', groups: ['staff'] })
+  const messages = [{ role: 'user', content: 'What does it cost?' }]
+  await app.answerBy(answers('It costs 40 euros [1].'))
+  const answer = await svc.send('POST', '/v1/chat/completions', { token: colleague.token, body: { model, messages } })
+  const address = await readAddress(answer)
+  const open = async ({ token }: { token: string }) =>
+    (await callKnowledge(svc, 'openCitation', { address }, token)).status
+  expect(await open(colleague)).toBe(200)
+
+  await owner.call('save', { handle, content: buildContent(), publish: true })
+  await owner.shareWithAll(handle)
+  await admin.call('approve', { handle, version: 2 })
+  expect([await open(asker), await open(owner)]).toEqual([404, 200])
+  await owner.call('save', { handle, content: buildContent({ knowledge: handbook.knowledge }), publish: true })
+  await admin.call('approve', { handle, version: 3 })
+  expect(await open(asker)).toBe(200)
 })
 
 test('only administrators see what waits, and approve or refuse it', async () => {

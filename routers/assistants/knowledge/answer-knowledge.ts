@@ -49,7 +49,7 @@ export interface AnswerKnowledge {
 export async function openKnowledge(ctx: Context, request: KnowledgeRequest): Promise<AnswerKnowledge | undefined> {
   const { assistant, person, lastNumber, maxInputTokens = DEFAULT_ROOM / INPUT_SHARE } = request
   const { sql, vault, settings } = ctx.services
-  const values = [person, assistant.handle, assistant.number]
+  const values = [person, assistant.handle, assistant.number, settings.reviewsAssistants]
   const [knowledge] = await sql(findAssistantKnowledge, values)
   if (!knowledge || knowledge.files === 0) return undefined
   const origin = { handle: assistant.handle, knowledge: knowledge.id, baseUrl: settings.baseUrl, vault }

@@ -23,9 +23,9 @@ export interface OpenedCitation {
 
 /** Opens the place that an address names. Whoever may not use the assistant now is told that there is none. */
 export async function openCitation(ctx: Context, person: number, address: string): Promise<OpenedCitation> {
-  const { sql, vault } = ctx.services
+  const { sql, vault, settings } = ctx.services
   const place = openAddress(vault, address)
-  const values = place && [person, place.handle, place.knowledge, place.file, place.path]
+  const values = place && [person, place.handle, place.knowledge, place.file, place.path, settings.reviewsAssistants]
   const [found] = values ? await sql(findCitedFile, values) : []
   if (!place || !found) throw new Problem('not_found', { detail: 'There is no such source.' })
   const { path, knowledge, file, from } = place
