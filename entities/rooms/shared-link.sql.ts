@@ -126,15 +126,18 @@ export interface LinkReader {
   isOpen: boolean
   /** The groups whose members may share with everybody; null if all may. */
   openGroups: readonly string[] | null
+  /** The groups whose members may share at all; null if all may. */
+  sharingGroups: readonly string[] | null
 }
 
 /** Returns the values of `findReadableCopy`. */
-export const toReaderValues = (address: string, { person, groups, isOpen, openGroups }: LinkReader) => [
+export const toReaderValues = (address: string, reader: LinkReader) => [
   address,
-  person,
-  groups,
-  isOpen,
-  openGroups,
+  reader.person,
+  reader.groups,
+  reader.isOpen,
+  reader.openGroups,
+  reader.sharingGroups,
 ]
 
 /** A copy in the file store. */
@@ -154,7 +157,8 @@ export const findReadableCopy = statement<StoredCopy>(
      from ${links} l join ${users} u on u.id = l.owner_id join ${conversations} c on c.id = l.conversation_id
     where l.address = $1 and l.uuid is not null and l.ends_at > now() and not u.disabled and c.discarded_at is null
       and case when $2::int is null then l.audience = 'everybody' and $4::bool and ($5::text[] is null or u.groups && $5::text[])
-          else l.owner_id = $2::int or l.audience <> 'groups' or l.groups && $3::text[] end`,
+          else l.owner_id = $2::int or l.audience <> 'groups' or l.groups && $3::text[] end
+      and (l.owner_id = $2::int or $6::text[] is null or u.groups && $6::text[])`,
 )
 
 /** A link as administrators see it. */

@@ -56,6 +56,9 @@ test('a link for groups is read by their members alone, with the groups of now',
   await expect.poll(async () => (await readCopy(svc, id, member.token)).status).toBe(404)
   expect(await owner.create({ audience: 'groups', groups: ['staff'] })).toMatchObject({ status: 422 })
   expect(await owner.create({ audience: 'groups' })).toMatchObject({ status: 400 })
+  // A change of the groups alone is held to the same rule.
+  expect(await owner.call('change', { id, groups: ['staff'] })).toMatchObject({ status: 422 })
+  expect(await owner.call('change', { id, groups: ['other'] })).toMatchObject({ data: { groups: ['other'] } })
 })
 
 test('everybody reads an open link, which only members of the named groups make', async () => {
@@ -100,6 +103,14 @@ test('only members of the named groups share', async () => {
   expect(await owner.create()).toMatchObject({ status: 403 })
   await limited.rows(`update users set groups = '{staff}' where id = $1`, [owner.id])
   await expect.poll(async () => (await owner.create()).status).toBe(200)
+
+  // The owner leaves the group, and with it the right to share.
+  const id = await owner.share()
+  const reader = await limited.user({ abilities: ['read'] })
+  expect((await readCopy(limited, id, reader.token)).status).toBe(200)
+  await limited.rows(`update users set groups = '{}' where id = $1`, [owner.id])
+  expect((await readCopy(limited, id, reader.token)).status).toBe(404)
+  expect((await readCopy(limited, id, owner.token)).status).toBe(200)
 })
 
 test('links of others, and links that never were, are answered alike', async () => {
@@ -210,8 +221,13 @@ test('guesses are all answered with 404, and then with 429', async () => {
   )
   expect(new Set(statuses)).toEqual(new Set([404, 429]))
   expect(statuses.filter((status) => status === 404).length).toBeLessThan(60)
-  // Whoever has a link reads it all the same.
+  // Whoever has a link reads it all the same, and others of the network can sign in to do so.
   expect((await readCopy(guarded, id, owner.token)).status).toBe(200)
+  const refused = await guarded.send('GET', `/s/${id}`)
+  expect(refused.status).toBe(429)
+  expect(refused.headers.get('retry-after')).toMatch(/^\d+$/)
+  expect(refused.headers.get('x-robots-tag')).toBe('noindex, nofollow')
+  expect(await refused.text()).toContain('&#34;isSignedIn&#34;:false')
 })
 
 test('a link that is ended on one replica is gone on the other', async () => {

@@ -318,8 +318,8 @@ export const listInput = z
 
 const [MAX_TIME, MAX_ID] = [8e15, 2_147_483_647]
 
-/** Escapes the wildcards of a LIKE pattern. */
-const toLikePattern = (name: string) => `%${name.replace(/[\\%_]/g, '\\$&')}%`
+/** Returns a LIKE pattern for texts that contain this one, whose wildcards are escaped. */
+export const toLikePattern = (name: string) => `%${name.replace(/[\\%_]/g, '\\$&')}%`
 
 /** Lists the conversations of the caller, the last changed first. */
 export async function listOwnConversations(

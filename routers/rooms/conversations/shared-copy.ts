@@ -21,7 +21,7 @@ const [READS_PER_PERSON, READS_PER_NETWORK] = [120, 1200]
  */
 async function findCopy(ctx: Context, id: string): Promise<StoredCopy> {
   const { sql, settings } = ctx.services
-  const { readers, openGroups } = settings.sharedLinks
+  const { readers, openGroups, groups } = settings.sharedLinks
   const { current } = ctx.callerContext
   const isReader = current.type === 'user' && (!current.token || current.token.abilities.includes('read'))
   const reader: LinkReader = {
@@ -29,6 +29,7 @@ async function findCopy(ctx: Context, id: string): Promise<StoredCopy> {
     groups: isReader ? current.person.groups : [],
     isOpen: readers === 'everybody',
     openGroups: openGroups.length > 0 ? openGroups : null,
+    sharingGroups: groups.length > 0 ? groups : null,
   }
   const isWellFormed = linkId.safeParse(id).success
   const [found] = readers !== 'off' && isWellFormed ? await sql(findReadableCopy, toReaderValues(id, reader)) : []

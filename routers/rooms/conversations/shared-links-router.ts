@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type ListedLink, listAllLinks, type OwnLink } from '../../../entities/rooms/shared-link.sql.ts'
 import { about, adminSession, adminWith, anyone, host, router, userWith } from '../../core/trpc.ts'
-import { slug } from './conversations.ts'
+import { slug, toLikePattern } from './conversations.ts'
 import { assertMayRead, openCopy } from './shared-copy.ts'
 import {
   changeOwnLink,
@@ -19,9 +19,6 @@ import {
 
 /** The id of a link as somebody requests it. One that is malformed is not found, as one that never was. */
 const anyId = z.strictObject({ id: z.string().max(200) })
-
-/** Escapes the wildcards of a LIKE pattern. */
-const toLikePattern = (text: string) => `%${text.replace(/[\\%_]/g, '\\$&')}%`
 
 /** Links to copies of conversations, which browsers seal. Nobody but the readers has their keys. */
 export const sharedLinksRouter = router({

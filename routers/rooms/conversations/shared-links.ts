@@ -23,7 +23,7 @@ import type { Context } from '../../core/context.ts'
 import type { Erasure } from '../../core/hooks.ts'
 import { withUploadTimeout } from '../../core/incoming-file.ts'
 import { Problem } from '../../core/problems.ts'
-import { createTransactionSql, runStatement } from '../../core/run-statement.ts'
+import { runStatement } from '../../core/run-statement.ts'
 import type { SharedLinkSettings } from '../../core/settings.ts'
 import { toViewer } from '../../verbs/viewer.ts'
 import { sealedText } from '../message-content.ts'
@@ -105,7 +105,8 @@ function assertMayShare(ctx: Context, { audience, groups = [], days = 1 }: LinkR
   if (audience === 'everybody' && !rules.maySharePublicly)
     throw new Problem('not_permitted', { detail: 'You may not share with people who are not signed in.' })
   if (days > rules.maxDays) throw createMemberProblem('days', `must be at most ${rules.maxDays}`)
-  if (audience === 'groups' && groups.some((group) => !rules.groups.includes(group)))
+  // A change may name groups without the readers, who stay as they are.
+  if (groups.some((group) => !rules.groups.includes(group)))
     throw createMemberProblem('groups', 'must be groups that you are in')
 }
 
@@ -195,7 +196,7 @@ async function* limitBytes(content: AsyncIterable<Uint8Array>, maxBytes: number)
 
 async function assertWithinQuota(ctx: Context, em: EntityManager, growth: number): Promise<void> {
   const { bytesPerPerson } = ctx.services.settings.sharedLinks
-  const [used] = await createTransactionSql(em)(measureLinks, [toViewer(ctx).viewer])
+  const [used] = await runStatement(em, measureLinks, [toViewer(ctx).viewer])
   if (growth > 0 && (used?.bytes ?? 0) + growth > bytesPerPerson)
     throw createQuotaProblem(`The shared copies of a person take at most ${bytesPerPerson} bytes.`)
 }
