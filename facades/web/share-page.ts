@@ -28,15 +28,15 @@ export function serveSharePage(
     const ctx = await resolveContext(request, reply)
     const { id } = request.params
     reply.headers(headers)
-    const isReadable = await mayRead(ctx, id)
     const isSignedIn = ctx.callerContext.current.type === 'user'
+    const status = await findStatus(ctx, id, isSignedIn)
+    const isReadable = status === 200
     const language = describeLanguage(ctx)
     const { translate } = language
     const body = html`<div id="page" data-page="${JSON.stringify({ id, isReadable, isSignedIn })}"><noscript><p>${translate('page.shared.noScript')}</p></noscript></div>
 <p id="page-failed" role="alert" hidden>${translate('page.error')}</p>`
     const title = `${translate('page.shared.title')} · ${site.name}`
-    reply.header('content-security-policy', policy).type('text/html; charset=utf-8')
-    if (!isReadable) reply.code(404)
+    reply.code(status).header('content-security-policy', policy).type('text/html; charset=utf-8')
     return reply.send(writeDocument(reply, language, { title, files: await appSource.entry('share'), body }))
   })
   app.get<LinkRequest>('/s/:id/copy', async (request, reply) => {
@@ -50,13 +50,18 @@ export function serveSharePage(
   })
 }
 
-/** Resolves with false for a link that is not there, or not for the caller. */
-async function mayRead(ctx: Context, id: string): Promise<boolean> {
+/**
+ * Resolves with the status of the page: 404 for a link that is not there, or not for the caller. A guest of a network whose
+ * looks are used up gets the page, too, because whoever signs in there is counted alone.
+ */
+async function findStatus(ctx: Context, id: string, isSignedIn: boolean): Promise<200 | 404 | 429> {
   try {
     await createCaller(ctx).sharedLinks.visit({ id })
-    return true
+    return 200
   } catch (error) {
-    if (toFailure(error).code === 'not_found') return false
+    const { code } = toFailure(error)
+    if (code === 'not_found') return 404
+    if (code === 'too_many_requests' && !isSignedIn) return 429
     throw error
   }
 }
