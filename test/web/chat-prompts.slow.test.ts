@@ -89,7 +89,7 @@ describeWith('chromium')('prompts in the field of a chat', () => {
     const slug = new URL(page.url()).pathname.slice('/chat/'.length)
     await svc.rows("update conversations set folder = 'Work' where slug = $1", [slug])
     await page.reload()
-    await button('Options for the folder Work').press('Enter')
+    await button('Options for the folder Work').click()
     await page.getByRole('menuitem', { name: 'Instructions and model' }).click()
     await page.getByRole('textbox', { name: 'Instructions' }).fill(`${CANARY} of the folder`)
     await expectAccessible(page)
