@@ -21,7 +21,7 @@ import { Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { about, adminSession, router, userWith, withBodySize } from '../core/trpc.ts'
 import { rowId } from '../identity/user-selector.ts'
-import { locale } from '../ports/locales.ts'
+import { availableLocales } from '../ports/locales.ts'
 import { sealedText } from './message-content.ts'
 import { createQuotaProblem } from './room-access.ts'
 
@@ -35,6 +35,11 @@ const sealed = sealedText
   .max(MAX_SEALED)
   .describe('The ciphertext of the name and the text, `iv|tag|ciphertext`. Its content is up to front ends.')
 
+const readerLocale = z
+  .enum(availableLocales)
+  .nullable()
+  .describe('The language of the people who find it; none for all.')
+
 const sharedPrompt = z.strictObject({
   name: z.string().trim().min(1, 'must not be empty').max(120).describe('The name by which people find it.'),
   text: z
@@ -46,7 +51,7 @@ const sharedPrompt = z.strictObject({
       'The text, which is not encrypted. `{{topic}}` asks for a value, `{{tone: formal, friendly}}` offers a choice, and `{{date}}` becomes the date.',
     ),
   groups: groupList.default([]).describe('The groups whose members find it; none for everybody.'),
-  locale: locale.nullable().default(null).describe('The language of the people who find it; none for all.'),
+  locale: readerLocale.default(null),
 })
 
 const selector = z.strictObject({ id: rowId })
@@ -56,7 +61,7 @@ const sharedChange = z.strictObject({
   name: sharedPrompt.shape.name.optional(),
   text: sharedPrompt.shape.text.optional(),
   groups: sharedPrompt.shape.groups.unwrap().optional(),
-  locale: locale.nullable().optional().describe('The language of the people who find it; none for all.'),
+  locale: readerLocale.optional(),
 })
 
 const createUnknownPrompt = () => new Problem('not_found', { detail: 'There is no such prompt.' })

@@ -102,6 +102,10 @@ describe('prompts of administrators', () => {
     expect(names.filter((name) => /^[ABC] /.test(name))).toEqual(['B English', 'A any'])
   })
 
+  test('in a language that nobody can choose are refused', async () => {
+    await expect(share({ name: 'Unfindable', locale: 'en_GB' })).rejects.toThrow('must be one of de_DE, en_US')
+  })
+
   test('are changed and deleted by administrators alone', async () => {
     const { id } = await share({ name: 'Draft' })
     const { prompts } = await openAs()

@@ -193,6 +193,43 @@ describeWith('chromium')('operation in the administration', () => {
     await page.getByText('No app is registered yet.').waitFor()
   })
 
+  test('a prompt for a group is added, offered to everybody after a change, and removed', async () => {
+    await svc.rows('delete from shared_prompts')
+    await using admin = await openAdmin(svc, 'dina', { path: 'prompts' })
+    const { page } = admin
+    const dialog = page.getByRole('dialog')
+    const press = (name: string) => dialog.getByRole('button', { name, exact: true }).click()
+    const listOffered = () =>
+      page.evaluate(async () => JSON.stringify(await (await fetch('/trpc/prompts.list')).json()))
+    await page.getByText('There are no prompts for groups or for everybody yet.').waitFor()
+    await page.getByRole('button', { name: 'New prompt' }).click()
+    await dialog.getByRole('textbox', { name: 'Name' }).fill('Explain')
+    await dialog.getByRole('textbox', { name: 'Text' }).fill('Explain {{topic}}.')
+    await dialog.getByRole('textbox', { name: 'Groups' }).fill('staff, students')
+    await dialog.getByText('{{topic}} asks for a value').waitFor()
+    await dialog.getByRole('combobox', { name: 'Language' }).selectOption('German')
+    await expectFitting(page, 'prompt-dialog')
+    await press('Add')
+    await dialog.waitFor({ state: 'detached' })
+    await page.getByRole('cell', { name: 'Explain', exact: true }).waitFor()
+    await page.getByRole('cell', { name: 'staff, students' }).waitFor()
+    await page.getByRole('cell', { name: 'German' }).waitFor()
+    await expectFitting(page, 'prompts')
+    expect(await listOffered()).not.toContain('Explain {{topic}}.')
+    await page.getByRole('button', { name: 'Edit' }).click()
+    await dialog.getByRole('textbox', { name: 'Groups' }).fill('')
+    await dialog.getByRole('textbox', { name: 'Text' }).fill('Explain {{topic}} shortly.')
+    await dialog.getByRole('combobox', { name: 'Language' }).selectOption('All languages')
+    await press('Save')
+    await dialog.waitFor({ state: 'detached' })
+    await page.getByRole('cell', { name: 'All languages' }).waitFor()
+    expect(await listOffered()).toContain('Explain {{topic}} shortly.')
+    expect(await svc.host.prompts.shared()).toMatchObject([{ groups: [], locale: null }])
+    await page.getByRole('button', { name: 'Remove' }).click()
+    await press('Remove')
+    await page.getByText('There are no prompts for groups or for everybody yet.').waitFor()
+  })
+
   test('an announcement is published, and shown with how many have accepted it', async () => {
     await using admin = await openAdmin(svc, 'eddi', { path: 'announcements' })
     const { page } = admin

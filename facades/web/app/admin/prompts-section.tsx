@@ -29,7 +29,7 @@ export const PromptsSection = defineSection({
   columns: [
     column('name', { isSortable: true }),
     column('groups'),
-    column('locale', { empty: t('app.admin.allLanguages') }),
+    column('locale', { empty: t('app.field.prompts.locale.none') }),
     actionColumn((prompt: SharedPrompt) => <PromptActions prompt={prompt} />),
   ],
   actions: () => (

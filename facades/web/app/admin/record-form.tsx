@@ -129,8 +129,11 @@ function MemberField(props: MemberFieldProps) {
 /** Returns the kind of a member whose values are ids of records. */
 const findChoiceKind = ({ kind }: Member): MemberKind => (kind === 'words' ? 'choices' : 'choice')
 
-const listChoices = ({ area, name, member: { choices = [] } }: MemberFieldProps): Choices =>
-  choices.map((choice) => [choice, getChoiceLabel(name, choice, area)])
+/** Lists the choices of a member; an empty one stands for null. */
+const listChoices = ({ area, name, member: { kind, choices = [], isNullable } }: MemberFieldProps): Choices => [
+  ...(kind === 'choice' && isNullable ? [['', getChoiceLabel(name, 'none', area)] as const] : []),
+  ...choices.map((choice) => [choice, getChoiceLabel(name, choice, area)] as const),
+]
 
 type InputProps = MemberFieldProps & { choices: Choices }
 
