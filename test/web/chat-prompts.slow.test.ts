@@ -17,6 +17,8 @@ describeWith('chromium')('prompts in the field of a chat', () => {
 
   beforeEach(async () => {
     chat.page.setDefaultTimeout(15_000)
+    await svc.rows('delete from own_prompts')
+    await svc.rows('delete from shared_prompts')
     await chat.page.goto('/chat')
   })
 
@@ -24,12 +26,21 @@ describeWith('chromium')('prompts in the field of a chat', () => {
   const button = (name: string) => chat.page.getByRole('button', { name, exact: true })
   const option = (name: string) => chat.page.getByRole('option', { name })
 
+  /** Adds prompts that the browser cannot decrypt. */
+  const addUnreadable = (count: number) =>
+    svc.rows(
+      `insert into own_prompts (created_at, updated_at, user_id, sealed)
+       select now(), now(), u.id, 'aXY=|dGFn|eA==' from users u cross join generate_series(1, $1::int) where username = 'ada'`,
+      [count],
+    )
+
   test('are made, found by typing, filled in, inserted and not sent', async () => {
     const { page } = chat
     await svc.host.prompts.share({
       name: 'Explain like a teacher',
       text: 'Explain {{topic}} in a {{tone: formal, friendly}} way.',
     } as never)
+    await addUnreadable(1)
     await field().fill('/')
     await option('Explain like a teacher').waitFor()
     await expectAccessible(page)
@@ -41,15 +52,18 @@ describeWith('chromium')('prompts in the field of a chat', () => {
     await button('Change the prompt Proofread').waitFor()
     await expectAccessible(page)
     const sealed = await svc.rows<{ sealed: string }>('select sealed from own_prompts')
-    expect(sealed).toHaveLength(1)
+    expect(sealed).toHaveLength(2)
     expect(JSON.stringify(sealed)).not.toMatch(/Canary|Proofread/)
 
     const download = page.waitForEvent('download')
     await button('Export to a file').click()
     const exported = await readFile(await (await download).path(), 'utf8')
     expect(JSON.parse(exported)).toEqual({ prompts: [{ name: 'Proofread', text: `${CANARY}: correct my spelling.` }] })
-    await button('Delete the prompt Proofread').click()
-    await button('Delete').last().click()
+    for (const name of ['Proofread', 'A prompt that this browser cannot decrypt']) {
+      await button(`Delete the prompt ${name}`).click()
+      await button('Delete').last().click()
+      await button(`Delete the prompt ${name}`).waitFor({ state: 'detached' })
+    }
     await page.getByText('You have no prompts yet.').waitFor()
     const input = page.locator('input[type=file][accept*=json]')
     await input.setInputFiles({
@@ -60,6 +74,15 @@ describeWith('chromium')('prompts in the field of a chat', () => {
     await page.getByText('Prompt 1 of this file cannot be imported').waitFor()
     await input.setInputFiles({ name: 'prompts.json', mimeType: 'application/json', buffer: Buffer.from(exported) })
     await button('Change the prompt Proofread').waitFor()
+
+    await addUnreadable(185)
+    const long = Array.from({ length: 20 }, (_, n) => ({ name: `Long ${n}`, text: 'long '.repeat(2000) }))
+    const buffer = Buffer.from(JSON.stringify({ prompts: long }))
+    await input.setInputFiles({ name: 'long.json', mimeType: 'application/json', buffer })
+    await page.getByText('14 prompts were imported.').waitFor()
+    expect(await page.getByRole('dialog').getByRole('alert').count()).toBe(1)
+    await button('Change the prompt Long 13').waitFor()
+    expect(await button('Change the prompt Long 14').count()).toBe(0)
     await button('Close').click()
 
     await field().fill('Hello\n/proof')

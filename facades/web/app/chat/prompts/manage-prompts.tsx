@@ -70,15 +70,13 @@ export function ManagePrompts({ close }: { close: () => void }) {
 function Transfer({ own }: { own: readonly Prompt[] }) {
   const { conversationKey: key } = useSession()
   const input = useRef<HTMLInputElement>(null)
-  const [state, setState] = useState<'ready' | 'working' | { error: unknown } | { count: number }>('ready')
+  const [state, setState] = useState<'ready' | 'working' | { count: number; error?: unknown }>('ready')
   const take = async (file: File | undefined) => {
     if (!file) return
     setState('working')
-    await importPrompts(key, file).then(
-      (count) => setState({ count }),
-      (error: unknown) => setState({ error }),
-    )
+    setState(await importPrompts(key, file).catch((error: unknown) => ({ count: 0, error })))
   }
+  const result = typeof state === 'object' ? state : undefined
   return (
     <>
       <Toolbar>
@@ -99,9 +97,9 @@ function Transfer({ own }: { own: readonly Prompt[] }) {
           }}
         />
       </Toolbar>
-      {typeof state === 'object' && 'error' in state && <ErrorMessage error={state.error} />}
+      {result && <ErrorMessage error={result.error} />}
       <p className="hint" role="status">
-        {typeof state === 'object' && 'count' in state && t('app.prompts.imported', { count: state.count })}
+        {result && (result.count > 0 || !result.error) && t('app.prompts.imported', { count: result.count })}
       </p>
     </>
   )

@@ -64,36 +64,56 @@ export async function deletePrompt(ownId: number): Promise<void> {
 
 /** The longest name and text, in characters, and the most prompts and bytes of a file. */
 export const [MAX_NAME, MAX_TEXT] = [120, 10_000]
-const [MAX_PROMPTS, MAX_BYTES] = [200, 5_000_000]
+const [MAX_PROMPTS, MAX_BYTES] = [200, 8_000_000]
 
-/** Saves own prompts as a file that `importPrompts` reads. */
+/** Saves own prompts as a file that `importPrompts` reads, without those that this browser cannot decrypt. */
 export function exportPrompts(prompts: readonly PromptContent[]): void {
-  const file = { prompts: prompts.map(({ name, text }) => ({ name, text })) }
+  const readable = prompts.filter(({ text }) => text !== '')
+  const file = { prompts: readable.map(({ name, text }) => ({ name, text })) }
   saveFile(new Blob([`${JSON.stringify(file, null, 2)}\n`], { type: 'application/json' }), 'prompts.json')
 }
 
 /** Characters of ciphertext that are sent at once. */
 const BATCH = 200_000
 
-/** Adds the prompts of a file, and returns how many there are. */
-export async function importPrompts(key: ConversationKey, file: File): Promise<number> {
+interface ImportResult {
+  /** The number of prompts that were added, which are the first ones of the file. */
+  count: number
+  /** Why the others were not added; undefined if all were. */
+  error?: unknown
+}
+
+/** Adds the prompts of a file in order, until one is refused. Throws if the file has something else. */
+export async function importPrompts(key: ConversationKey, file: File): Promise<ImportResult> {
   if (file.size > MAX_BYTES) throw new InputError(t('app.prompts.fileTooLarge'))
   const contents = readPrompts(await file.text())
-  let batch: string[] = []
-  let size = 0
-  const send = async () => {
-    if (batch.length > 0) await api.prompts.create.mutate({ prompts: batch })
-    batch = []
-    size = 0
+  const prompts = await Promise.all(contents.map((content) => seal(key, content)))
+  let count = 0
+  try {
+    for (const batch of splitIntoBatches(prompts)) {
+      await api.prompts.create.mutate({ prompts: batch })
+      count += batch.length
+    }
+    return { count }
+  } catch (error) {
+    return { count, error }
+  } finally {
+    await refresh()
   }
-  for (const content of contents) {
-    const sealed = await seal(key, content)
-    if (size + sealed.length > BATCH) await send()
-    batch.push(sealed)
-    size += sealed.length
+}
+
+function splitIntoBatches(prompts: readonly string[]): string[][] {
+  const batches: string[][] = []
+  let size = BATCH
+  for (const prompt of prompts) {
+    size += prompt.length
+    if (size > BATCH) {
+      batches.push([])
+      size = prompt.length
+    }
+    batches.at(-1)?.push(prompt)
   }
-  await send().finally(refresh)
-  return contents.length
+  return batches
 }
 
 /** Reads the text of a file of prompts; throws an error in words at the first thing that is none. */
