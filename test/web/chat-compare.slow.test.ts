@@ -97,6 +97,23 @@ describeWith('chromium')('two models that answer one question', () => {
     expect(JSON.stringify(upstream.requests.at(-1)?.body)).not.toContain('Now whole.')
   })
 
+  test('are not chosen for a question that waits for the end of an answer', async () => {
+    const running = answerByModel()
+    await chat.sendQuestion('Who is first?')
+    await chat.messages().getByText('I am mock-1.').waitFor()
+    await chat.page.getByRole('textbox', { name: 'Message' }).fill('Who is next?')
+    await button('Send after this answer').waitFor()
+
+    await button('Compare two models').press('Enter')
+    await button('Send after this answer').waitFor({ state: 'detached' })
+
+    running.end('mock-1')
+    await button('Send').click()
+    await side('B').getByText('I am mock-2.').waitFor()
+    for (const model of ['mock-1', 'mock-2']) running.end(model)
+    await expect.poll(() => button(/^Go on with this: Answer B/).isEnabled()).toBe(true)
+  })
+
   test('hide their names until one is chosen', async () => {
     upstream.behave = answers('A plain answer.')
     await compare('Who wrote it?', true)

@@ -38,7 +38,7 @@ function useComparedSend({ models, model, actions }: ReturnType<typeof useChat>)
     await actions.send(question, compared)
     clear()
   }
-  return { send, button, bar }
+  return { send, isComparing: compared !== undefined, button, bar }
 }
 
 /** The form for the next question of a chat. */
@@ -51,13 +51,15 @@ export function ChatComposer({ slug, chat }: { slug: string; chat: ReturnType<ty
   const isDeleted = isNotFound(useConversation(slug).error)
   const isReady = query.data !== undefined && preparation.isLoaded && model !== undefined
   const isAnswering = turns.isAnswering(slug)
-  const isComparing = chat.shown.comparison?.isOpen ?? false
-  const canSend = isReady && !isBlocked && !isDeleted && !isKeeping && !isSummarising && !isComparing
-  const { send, button, bar } = useComparedSend(chat)
+  const isChoosing = chat.shown.comparison?.isOpen ?? false
+  const canSend = isReady && !isBlocked && !isDeleted && !isKeeping && !isSummarising && !isChoosing
+  const { send, isComparing, button, bar } = useComparedSend(chat)
+  // One question can wait, and only for one model.
+  const canQueue = !(queued || isComparing)
   return (
     <QuestionComposer
       slug={slug}
-      canSend={canSend && !(isAnswering && queued)}
+      canSend={canSend && (canQueue || !isAnswering)}
       isLoading={isLoading(chat)}
       isAnswering={isAnswering}
       models={{ models, model, choose }}
