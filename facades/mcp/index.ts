@@ -92,7 +92,7 @@ async function answer(gateway: Gateway, request: FastifyRequest<McpRequest>): Pr
   const webRequest = toWebRequest(request, ctx.signal())
   const details = { parsedBody: body, authInfo: toAuthInfo(gatewayRequest) }
   if (body.method !== 'subscriptions/listen') return gateway.handler.fetch(webRequest, details)
-  const bus = new ListChangeBus(await mcpGateway.listChanges(server))
+  const bus = new ListChangeBus(await mcpGateway.listChanges(server), gatewayRequest.logFailure)
   const listening = gateway.createGateway(gateway.options, bus)
   // The library ends the stream as it should, and the program listens anew.
   void bus.ended.then(() => listening.close())

@@ -7,12 +7,14 @@ type Listener = Parameters<ServerEventBus['subscribe']>[0]
 /** Passes the changes of one person's lists to the one request that listens to them. */
 export class ListChangeBus implements ServerEventBus {
   readonly #changes: Changes
+  readonly #logFailure: (error: unknown) => void
   /** Resolves once the changes have ended. */
   readonly ended: Promise<void>
   readonly #end: () => void
 
-  constructor(changes: Changes) {
+  constructor(changes: Changes, logFailure: (error: unknown) => void) {
     this.#changes = changes
+    this.#logFailure = logFailure
     const { promise, resolve } = Promise.withResolvers<void>()
     this.ended = promise
     this.#end = resolve
@@ -30,8 +32,10 @@ export class ListChangeBus implements ServerEventBus {
   async #pass(listener: Listener): Promise<void> {
     try {
       for await (const { list } of this.#changes) listener({ kind: `${list}_list_changed` })
-    } finally {
-      this.#end()
+    } catch (error) {
+      // Nothing awaits this, and an unhandled rejection would end the process.
+      this.#logFailure(error)
     }
+    this.#end()
   }
 }

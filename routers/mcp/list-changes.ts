@@ -39,7 +39,9 @@ export async function startListChanges(
   acquired.defer(stop)
   const before = await readListVersions(ctx, server)
   const following = acquired.move()
-  ended.signal.addEventListener('abort', () => following.dispose(), { once: true })
+  // An earlier abort notifies no listener: the token may have ended while the lists were read.
+  if (ended.signal.aborted) following.dispose()
+  else ended.signal.addEventListener('abort', () => following.dispose(), { once: true })
   const gone = ctx.signal()
   if (gone.aborted) end()
   // Nobody may ever ask for a change.

@@ -2,6 +2,7 @@ import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
 import { expect, test } from 'vitest'
+import { waitForLocks } from '../kit/locks.ts'
 import {
   addCaller,
   buildRpc,
@@ -12,6 +13,7 @@ import {
   syncAndApprove,
 } from '../kit/mcp/gateway.ts'
 import { buildTool, startToolServer } from '../kit/mcp/tool-server.ts'
+import { openClient } from '../kit/postgres-client.ts'
 import { shareResource } from '../kit/share-resource.ts'
 
 const desk = shareResource(async () =>
@@ -74,6 +76,39 @@ test('a program that listens to one server is told the end once its token has en
   await svc.rows('delete from access_tokens where user_id = $1', [id])
   await stream.ended
   expect(stream.messages.at(-1)?.result).toMatchObject({ resultType: 'complete' })
+})
+
+test('a token that ends while the lists are read leaves no open stream', async () => {
+  const { token, id } = await addCaller(svc)
+  const first = await listen(token)
+  await expect.poll(first.methods).toEqual([ACKNOWLEDGED])
+  await using client = await openClient(svc.env.DATABASE_URL)
+  await client.query('begin; lock table ai_tools in access exclusive mode')
+  const second = listen(token)
+  await waitForLocks(svc.env.DATABASE_URL)
+  await svc.rows('delete from access_tokens where user_id = $1', [id])
+  await first.ended
+  await client.query('rollback')
+  const { messages, ended } = await second
+  await ended
+  expect(messages.at(-1)?.result).toMatchObject({ resultType: 'complete' })
+  await expect.poll(() => svc.services.changes.subscriptions.count()).toBe(0)
+})
+
+test('a failed look-up of changed lists ends the stream alone', async () => {
+  const { token } = await addCaller(svc)
+  const stream = await listen(token)
+  await expect.poll(stream.methods).toEqual([ACKNOWLEDGED])
+  const [server] = await svc.host.mcp.servers()
+  await svc.rows('alter table ai_tools rename column approved to away')
+  try {
+    await svc.host.mcpServers.update({ id: String(server?.id), groups: ['board'] })
+    await stream.ended
+  } finally {
+    await svc.rows('alter table ai_tools rename column away to approved')
+  }
+  expect(stream.messages.at(-1)?.result).toMatchObject({ resultType: 'complete' })
+  expect((await sendRpc(svc, 'tools/list', { token })).result.tools).toEqual([])
 })
 
 test('what nobody can be told is not acknowledged, and earlier revisions promise nothing', async () => {
