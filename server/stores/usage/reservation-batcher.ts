@@ -205,6 +205,8 @@ const toCall = ({ id, ticket, attempt: { request }, claims }: Candidate) => ({
   ticket,
   catalogue: request.catalogue,
   ...request.call,
+  // A replica of an earlier version takes a reservation without a call for a lost call, which must cost nothing.
+  ...(ticket !== undefined && { inputTokens: 0, costMicros: 0 }),
   counters: claims.map(({ counter }) => counter),
   amounts: claims.map(({ amount }) => amount),
   measures: claims.map(({ measure }) => measure),

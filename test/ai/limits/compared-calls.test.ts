@@ -65,6 +65,18 @@ test('the refusal of two answers says what they take together', async () => {
   await expect(reserve()).rejects.toThrow(/^These 2 calls together may take \d+, and the limit 'tokens' is 150/)
 })
 
+test('a reservation without a call has used nothing', async () => {
+  await using world = await limited([{ ...tokenLimit, cap: 10_000 }])
+  const { reserve } = await openAs(world.svc)
+
+  await reserve()
+
+  expect((await readLimitState(world.svc, 'tokens'))?.held).toBeGreaterThan(0)
+  expect(await world.svc.rows('select input_tokens, cost_micros::int from usage_holds')).toEqual(
+    Array.from({ length: 2 }, () => ({ input_tokens: 0, cost_micros: 0 })),
+  )
+})
+
 test('a person holds one pair of reservations at most', async () => {
   await using world = await limited([requestLimit])
   const { reserve } = await openAs(world.svc)
