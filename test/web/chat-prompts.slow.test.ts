@@ -104,26 +104,41 @@ describeWith('chromium')('prompts in the field of a chat', () => {
     await field().fill('')
   })
 
-  test('give a folder of chats instructions and a model, which only the browser can read', async () => {
+  test('give a folder of chats instructions that only the browser can read', async () => {
     const { page } = chat
     await chat.sendQuestion('What is in the folder?')
     await chat.answered()
     await expect.poll(() => page.url()).toMatch(/chat\/./)
     const slug = new URL(page.url()).pathname.slice('/chat/'.length)
-    await svc.rows("update conversations set folder = 'Work' where slug = $1", [slug])
-    await page.reload()
-    await button('Options for the folder Work').click()
-    await page.getByRole('menuitem', { name: 'Instructions and model' }).click()
-    await page.getByRole('textbox', { name: 'Instructions' }).fill(`${CANARY} of the folder`)
-    await expectAccessible(page)
-    await button('Save').click()
-    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    const open = async (folder: string, item: string) => {
+      await button(`Options for the folder ${folder}`).click()
+      await page.getByRole('menuitem', { name: item }).click()
+    }
+    const instruct = async (folder: string) => {
+      await svc.rows('update conversations set folder = $2 where slug = $1', [slug, folder])
+      await page.reload()
+      await open(folder, 'Instructions and model')
+      await page.getByRole('textbox', { name: 'Instructions' }).fill(`${CANARY} of ${folder}`)
+      await expectAccessible(page)
+      await button('Save').click()
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+    }
+    await instruct('Work')
     expect(JSON.stringify(await svc.rows('select sealed_chat_settings from users'))).not.toContain('Canary')
 
     upstream.requests.length = 0
     await chat.sendQuestion('And now?')
-    await expect
-      .poll(() => JSON.stringify(upstream.requests.map(({ body }) => body)))
-      .toContain(`${CANARY} of the folder`)
+    await expect.poll(() => JSON.stringify(upstream.requests.map(({ body }) => body))).toContain(`${CANARY} of Work`)
+    await chat.answered()
+
+    await instruct('Play')
+    await open('Play', 'Rename')
+    await page.getByRole('dialog').getByRole('textbox').fill('Work')
+    await button('Save').click()
+    await button('Options for the folder Work').waitFor()
+    upstream.requests.length = 0
+    await chat.sendQuestion('And in the other folder?')
+    await expect.poll(() => JSON.stringify(upstream.requests.map(({ body }) => body))).toContain(`${CANARY} of Work`)
+    expect(JSON.stringify(upstream.requests.map(({ body }) => body))).not.toContain(`${CANARY} of Play`)
   })
 })

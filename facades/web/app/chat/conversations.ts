@@ -200,6 +200,5 @@ async function updateCache(key: ConversationKey, changed: Conversation): Promise
 
 export async function changeFolder(key: ConversationKey, name: string, newName: string | null): Promise<void> {
   await api.conversations.changeFolder.mutate({ name, newName })
-  await moveFolderSettings(key, name, newName)
-  await refreshConversations()
+  await moveFolderSettings(key, name, newName).finally(refreshConversations)
 }

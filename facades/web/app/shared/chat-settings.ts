@@ -75,22 +75,22 @@ export async function saveChatSettings(key: ConversationKey, settings: ChatSetti
   queryClient.setQueryData(QUERY_KEY, settings)
 }
 
-/** Saves what holds for the chats of a folder; undefined removes it. */
-export async function saveFolderSettings(
-  key: ConversationKey,
-  name: string,
-  folder: FolderSettings | undefined,
-): Promise<void> {
-  const settings = await queryClient.fetchQuery(buildSettingsQuery(key))
+/** Saves what holds for the chats of a folder. */
+export async function saveFolderSettings(key: ConversationKey, name: string, folder: FolderSettings): Promise<void> {
+  const settings = await readChatSettings(key)
   const { [name]: _, ...others } = settings.folders
-  const isEmpty = !folder || (folder.instructions === '' && folder.modelId === null)
+  const isEmpty = folder.instructions === '' && folder.modelId === null
   await saveChatSettings(key, { ...settings, folders: isEmpty ? others : { ...others, [name]: folder } })
 }
 
-/** Lets what holds for a folder follow its new name; null for a folder that is gone. */
+/**
+ * Lets what holds for a folder follow its new name, unless something holds for the folder of that name already. Null as
+ * the new name removes it.
+ */
 export async function moveFolderSettings(key: ConversationKey, name: string, newName: string | null): Promise<void> {
-  const { [name]: moved } = (await readChatSettings(key)).folders
+  const settings = await readChatSettings(key)
+  const { [name]: moved, ...others } = settings.folders
   if (!moved || name === newName) return
-  if (newName !== null) await saveFolderSettings(key, newName, moved)
-  await saveFolderSettings(key, name, undefined)
+  const folders = newName === null ? others : { [newName]: moved, ...others }
+  await saveChatSettings(key, { ...settings, folders })
 }
