@@ -79,11 +79,10 @@ async function readCopy(id: string, key: string, signal: AbortSignal): Promise<S
   try {
     const response = await fetch(`/s/${id}/copy`, { signal })
     if (response.status === 404) return { kind: 'gone' }
-    if (!response.ok || !response.body)
-      return { kind: 'failed', text: t(response.status === 429 ? 'page.shared.tooMany' : 'page.error') }
-    return { kind: 'open', copy: await openCopy(response.body, key) }
+    if (!response.ok) return { kind: 'failed', text: t(response.status === 429 ? 'page.shared.tooMany' : 'page.error') }
+    return { kind: 'open', copy: await openCopy(await response.blob(), key) }
   } catch (error) {
-    if (error instanceof WrongLinkKey || error instanceof SyntaxError) return { kind: 'incomplete' }
+    if (error instanceof WrongLinkKey) return { kind: 'incomplete' }
     return { kind: 'failed', text: t('page.error.offline') }
   }
 }

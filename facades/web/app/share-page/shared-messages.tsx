@@ -2,6 +2,7 @@ import { useEffect, useState } from 'react'
 import { AnswerParts } from '../shared/conversation/answer-parts.tsx'
 import { Details, DetailsPart } from '../shared/conversation/details.tsx'
 import { FileButton, FileList } from '../shared/conversation/file-list.tsx'
+import { MoreButton } from '../shared/conversation/message-log.tsx'
 import { MessageView } from '../shared/conversation/message-view.tsx'
 import { saveFile } from '../shared/save-file.ts'
 import type { SharedCopy, SharedFile, SharedMessage } from '../shared/shared-copy.ts'
@@ -10,26 +11,35 @@ import { Icon } from '../shared/ui/icon.tsx'
 import { SourceBoundary } from '../shared/ui/source-boundary.tsx'
 import styles from './shared-messages.module.css'
 
+/** The messages that are added to the page at once, as all of a long chat would take too long. */
+const STEP = 100
+
 /** The messages of a copy, which can only be read. */
-export const SharedMessages = ({ copy: { instructions, messages } }: { copy: SharedCopy }) => (
-  <>
-    {instructions !== '' && (
-      <Details summary={t('page.shared.instructions')}>
-        <DetailsPart>
-          <p className={styles.plain} dir="auto">
-            {instructions}
-          </p>
-        </DetailsPart>
-      </Details>
-    )}
-    {messages.map((message, index) => (
-      // biome-ignore lint/suspicious/noArrayIndexKey: a copy does not change.
-      <SourceBoundary key={index} source={message.answer.text}>
-        {message.role === 'user' ? <Question message={message} /> : <SharedAnswer message={message} />}
-      </SourceBoundary>
-    ))}
-  </>
-)
+export function SharedMessages({ copy: { instructions, messages } }: { copy: SharedCopy }) {
+  const [shown, setShown] = useState(STEP)
+  return (
+    <>
+      {instructions !== '' && (
+        <Details summary={t('page.shared.instructions')}>
+          <DetailsPart>
+            <p className={styles.plain} dir="auto">
+              {instructions}
+            </p>
+          </DetailsPart>
+        </Details>
+      )}
+      {messages.slice(0, shown).map((message, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a copy does not change.
+        <SourceBoundary key={index} source={message.answer.text}>
+          {message.role === 'user' ? <Question message={message} /> : <SharedAnswer message={message} />}
+        </SourceBoundary>
+      ))}
+      {shown < messages.length && (
+        <MoreButton label={t('app.messages.later')} show={() => setShown(shown + STEP)} position={String(shown)} />
+      )}
+    </>
+  )
+}
 
 const Question = ({ message: { answer, files, omittedFiles } }: { message: SharedMessage }) => (
   <MessageView className={styles.question} name={t('page.shared.question')}>

@@ -1,5 +1,5 @@
 import { fromBase64, makeKey, openFile, sealFile, toBase64 } from '../../browser/crypto.ts'
-import { type Answer, parseAnswer } from './conversation/answer.ts'
+import { type Answer, parseAnswer, type ToolStep } from './conversation/answer.ts'
 import { isRecord } from './local-store.ts'
 
 /** A file of a shared message. */
@@ -30,7 +30,7 @@ export interface SharedCopy {
   messages: SharedMessage[]
 }
 
-/** The copy cannot be opened: a part of the link is missing or wrong. */
+/** The copy cannot be opened: a part of the link is missing or wrong, or its owner has stored something else. */
 export class WrongLinkKey extends Error {
   override readonly name = 'WrongLinkKey'
 }
@@ -53,6 +53,29 @@ function readLinkKey(text: string): string {
   return key
 }
 
+/**
+ * Leaves out what the model thought, as that may tell its instructions, what the answer cost, and what it is in its chat: a
+ * summary would hide messages from whoever goes on with the copy.
+ */
+export const toSharedAnswer = ({ text, citations, tools, cut, answeredBy }: Answer): Answer => ({
+  text,
+  citations,
+  thoughts: [],
+  tools: tools.map(toSharedTool),
+  ...(cut && { cut }),
+  ...(answeredBy !== undefined && { answeredBy }),
+})
+
+const toSharedTool = ({ id, name, server, state, at, input, output }: ToolStep): ToolStep => ({
+  id,
+  name,
+  server,
+  state,
+  ...(at !== undefined && { at }),
+  ...(input !== undefined && { input }),
+  ...(output !== undefined && { output }),
+})
+
 /** Seals a copy with the key of its link. */
 export async function sealCopy(copy: SharedCopy, linkKey: string): Promise<Blob> {
   const files = copy.messages.flatMap((message) => message.files)
@@ -67,21 +90,26 @@ export async function sealCopy(copy: SharedCopy, linkKey: string): Promise<Blob>
   return new Response(plain.stream().pipeThrough(await sealFile(readLinkKey(linkKey)))).blob()
 }
 
-/** Opens a sealed copy; throws `WrongLinkKey` if the key is not whole, or is that of another link. */
-export async function openCopy(sealed: ReadableStream<Uint8Array>, linkKey: string): Promise<SharedCopy> {
+/**
+ * Opens a sealed copy; throws `WrongLinkKey` if the key is not whole or is that of another link, or if it is no copy. The
+ * copy must have been read whole, so that a lost connection is no wrong key.
+ */
+export async function openCopy(sealed: Blob, linkKey: string): Promise<SharedCopy> {
   const key = readLinkKey(linkKey)
-  const plain = await new Response(sealed.pipeThrough(openFile(new Map([[0, key]])))).blob().catch(() => {
-    throw new WrongLinkKey()
-  })
-  const length = new DataView(await plain.slice(0, LENGTH_BYTES).arrayBuffer()).getUint32(0)
-  const start = LENGTH_BYTES + length
-  return readDescription(await plain.slice(LENGTH_BYTES, start).text(), plain.slice(start))
+  try {
+    const plain = await new Response(sealed.stream().pipeThrough(openFile(new Map([[0, key]])))).blob()
+    const length = new DataView(await plain.slice(0, LENGTH_BYTES).arrayBuffer()).getUint32(0)
+    const start = LENGTH_BYTES + length
+    return readDescription(await plain.slice(LENGTH_BYTES, start).text(), plain.slice(start))
+  } catch (cause) {
+    throw new WrongLinkKey(undefined, { cause })
+  }
 }
 
 /** Reads what somebody else may have written in any way, and leaves out what is no part of a copy. */
 function readDescription(text: string, files: Blob): SharedCopy {
   const { format, title, sharedAt, instructions, messages } = JSON.parse(text) as Record<string, unknown>
-  if (format !== FORMAT || !Array.isArray(messages)) throw new WrongLinkKey()
+  if (format !== FORMAT || !Array.isArray(messages)) throw new Error('This is no copy of a conversation.')
   const reader = new FileReader(files)
   return {
     title: toText(title),
@@ -97,7 +125,7 @@ function readMessage(message: Record<string, unknown>, reader: FileReader): Shar
     role: role === 'assistant' ? 'assistant' : 'user',
     model: typeof model === 'string' ? model : null,
     modelLabel: toText(modelLabel),
-    answer: parseAnswer(JSON.stringify(answer ?? {})),
+    answer: toSharedAnswer(parseAnswer(JSON.stringify(answer ?? {}))),
     files: (Array.isArray(files) ? files : []).filter(isRecord).map((file) => reader.take(file)),
     omittedFiles: Number.isSafeInteger(omittedFiles) ? Number(omittedFiles) : 0,
     createdAt: toText(createdAt),

@@ -1,9 +1,9 @@
 import { queryClient } from '../../shared/api/client.ts'
 import { InputError } from '../../shared/api/error-text.ts'
-import type { Answer, ToolStep } from '../../shared/conversation/answer.ts'
+import type { Answer } from '../../shared/conversation/answer.ts'
 import type { ConversationKey } from '../../shared/conversation-key.ts'
 import { findModel } from '../../shared/models/models.ts'
-import type { SharedCopy, SharedFile, SharedMessage } from '../../shared/shared-copy.ts'
+import { type SharedCopy, type SharedFile, type SharedMessage, toSharedAnswer } from '../../shared/shared-copy.ts'
 import { t } from '../../shared/text/labels.ts'
 import { downloadFile } from '../../shared/upload-file.ts'
 import { buildPath } from '../branches.ts'
@@ -60,26 +60,8 @@ async function copyMessage(message: OpenedMessage, options: ShareOptions): Promi
   }
 }
 
-/** Leaves out what the model thought, as that may tell its instructions, and what the answer cost. */
-function copyAnswer({ text, citations, tools, cut, answeredBy }: Answer, options: ShareOptions): Answer {
-  return {
-    text,
-    citations,
-    thoughts: [],
-    tools: tools.map((tool) => copyTool(tool, options)),
-    ...(cut && { cut }),
-    ...(answeredBy !== undefined && { answeredBy }),
-  }
-}
-
-function copyTool({ id, name, server, state, at, input, output }: ToolStep, options: ShareOptions): ToolStep {
-  return {
-    id,
-    name,
-    server,
-    state,
-    ...(at !== undefined && { at }),
-    ...(options.tools && input !== undefined && { input }),
-    ...(options.tools && output !== undefined && { output }),
-  }
+function copyAnswer(answer: Answer, options: ShareOptions): Answer {
+  const shared = toSharedAnswer(answer)
+  if (options.tools) return shared
+  return { ...shared, tools: shared.tools.map(({ input: _input, output: _output, ...tool }) => tool) }
 }
