@@ -1,9 +1,11 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { makeLinkKey, type SharedCopy, sealCopy } from '../../facades/web/app/shared/shared-copy.ts'
 import { answers, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { PNG } from '../kit/rooms/attachments.ts'
+import { addSharer } from '../kit/rooms/shared-links.ts'
 import { expectFitting, openAdmin } from '../kit/web/admin.ts'
 import { openChat } from '../kit/web/chat.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
@@ -95,10 +97,6 @@ describeWith('chromium')('a chat that is shared by a link', () => {
 
     await using stranger = await openPage(svc.url, { locale: 'en-US' })
     const { page } = stranger
-    const sizes: number[] = []
-    page.on('requestfinished', async (request) => {
-      if (request.url().endsWith('.js')) sizes.push((await request.sizes()).responseBodySize)
-    })
     await page.goto(link)
     await page.getByText('The canary answer has').waitFor()
     await page.locator('.katex').first().waitFor()
@@ -217,8 +215,14 @@ describeWith('chromium')('a chat that is shared by a link', () => {
     await page.getByText('Instructions for the model').click()
     await page.getByText('Answer as a pirate.').waitFor()
     await page.getByRole('link', { name: 'Go on with it' }).click()
+    // An attempt that fails in between leaves no copy without instructions behind.
+    const update = /\/trpc\/conversations\.update(\?|$)/
+    await page.route(update, (route) => route.abort())
     await page.fill('[name=passkey]', PASSKEY)
     await page.click('#unlock [type=submit]')
+    await page.getByRole('alert').waitFor()
+    await page.unroute(update)
+    await page.reload()
     await waitForAddress(page, /\/chat\/[a-z0-9]{16}$/)
     await page.getByText('The first answer.').waitFor()
     upstream.behave = answers('The answer to the copy.')
@@ -243,8 +247,63 @@ describeWith('chromium')('a chat that is shared by a link', () => {
          from conversations c join users u on u.id = c.user_id where u.username = 'emil'`,
     )
     expect(copies).toEqual([{ sealed: true }])
-    // The page of the link before the sign-in, and the way to the passphrase.
-    expect(complaints.filter((text) => !/404|KeysLocked/.test(text))).toEqual([])
+    // The page of the link before the sign-in, the way to the passphrase, and the request that failed.
+    expect(complaints.filter((text) => !/404|KeysLocked|ERR_FAILED/.test(text))).toEqual([])
+  })
+
+  test('a hostile copy loads and runs nothing, and leaves the page to its other messages', async () => {
+    const owner = await addSharer(svc)
+    const evil = 'https://evil.example'
+    const attack = [
+      `![x](${evil}/1.png) <img src="${evil}/2.png" onerror="window.hacked=1"> [click](javascript:window.hacked=1)`,
+      `\`\`\`html\n<script>parent.hacked = 1</script><p>Harmless words</p>\n\`\`\``,
+    ].join('\n\n')
+    const empty = { citations: [], thoughts: [], tools: [] }
+    const message = {
+      role: 'assistant',
+      model: null,
+      modelLabel: '<b>x</b>',
+      omittedFiles: 0,
+      createdAt: '',
+      files: [],
+    }
+    const script = new Blob(['<svg xmlns="http://www.w3.org/2000/svg" onload="window.hacked=1"/>'])
+    const copy = {
+      title: '<img src=x onerror="window.hacked=1">',
+      sharedAt: 'never',
+      instructions: attack,
+      messages: [
+        {
+          ...message,
+          answer: { ...empty, text: attack },
+          files: [{ name: '../a.svg', mime: 'image/svg+xml', content: script }],
+        },
+        { ...message, answer: { ...empty, text: 'Wrong parts', citations: [null], tools: [{ state: {} }] } },
+        ...Array.from({ length: 150 }, (_, at) => ({
+          ...message,
+          answer: { ...empty, text: `Message ${at} of many` },
+        })),
+      ],
+    }
+    const key = makeLinkKey()
+    const sealed = await sealCopy(copy as unknown as SharedCopy, key)
+    const id = await owner.share({ audience: 'everybody' }, new Uint8Array(await sealed.arrayBuffer()))
+
+    await using stranger = await openPage(svc.url, { locale: 'en-US' })
+    const { page } = stranger
+    await page.goto(`/s/${id}#${key}`)
+    await page.getByText('Message 0 of many').waitFor()
+    await page.getByText('Wrong parts').waitFor()
+    expect(await page.getByRole('button', { name: 'a.svg' }).locator('img').count()).toBe(0)
+    await page.getByRole('button', { name: 'Preview' }).click()
+    await page.frameLocator('iframe').getByText('Harmless words').waitFor()
+    expect(await page.getByText('Message 149 of many').count()).toBe(0)
+    await page.getByRole('link', { name: 'Go on with it' }).scrollIntoViewIfNeeded()
+    await page.getByText('Message 149 of many').waitFor()
+
+    expect(await page.evaluate('"hacked" in globalThis')).toBe(false)
+    const own = /^(data:|blob:)/
+    expect(stranger.requests.filter(({ url }) => !own.test(url) && !url.startsWith(svc.url))).toEqual([])
   })
 
   test('an administrator sees links by person, size and end, and ends one', async () => {

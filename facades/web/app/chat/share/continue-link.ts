@@ -25,7 +25,7 @@ export async function continueLink(
     await api.conversations.quota.query(),
   )
   if (slug === undefined) throw new InputError(t(losses[0]?.kind === 'tooMany' ? 'app.share.full' : 'app.share.empty'))
-  const hasAllFiles = outcome === 'known' || (await copyRest(slug, copy, key))
+  const hasAllFiles = outcome === 'known' || (await completeCopy(slug, copy, key))
   await refreshConversations()
   return { slug, hasAllFiles }
 }
@@ -33,8 +33,8 @@ export async function continueLink(
 async function readCopy(id: string, linkKey: string): Promise<SharedCopy> {
   const response = await fetch(`/s/${id}/copy`)
   if (response.status === 404) throw new InputError(t('app.share.gone'))
-  if (!response.ok || !response.body) throw new InputError(t('page.error'))
-  return openCopy(response.body, linkKey).catch((error: unknown) => {
+  if (!response.ok) throw new InputError(t('page.error'))
+  return openCopy(await response.blob(), linkKey).catch((error: unknown) => {
     throw error instanceof WrongLinkKey ? new InputError(t('page.shared.incompleteText')) : error
   })
 }
@@ -56,6 +56,16 @@ function toConversation(id: string, { title, sharedAt, messages }: SharedCopy): 
     })),
     unreadable: 0,
     files: 0,
+  }
+}
+
+/** Stores the rest of a copy, or none of it: the next attempt would take a part of it for the whole. */
+async function completeCopy(slug: string, copy: SharedCopy, key: ConversationKey): Promise<boolean> {
+  try {
+    return await copyRest(slug, copy, key)
+  } catch (error) {
+    await api.conversations.discard.mutate({ slug }).catch(() => {})
+    throw error
   }
 }
 
