@@ -227,12 +227,12 @@ async function syncLimits(host: Api, log: FastifyBaseLogger): Promise<void> {
     )
 }
 
-/** Begins the first index of vectors, and tells when the embedding model was exchanged. */
+/** Begins the first index of vectors, and tells when the embedding model was exchanged, or files lack its vectors. */
 async function prepareIndex(host: Api, log: FastifyBaseLogger): Promise<void> {
   if (await host.knowledge.prepareIndex())
     log.warn(
       {},
-      'Knowledge has no vectors of KNOWLEDGE_EMBEDDING_MODEL. `svc knowledge rebuild` shows the price and makes them; until then it is searched as before.',
+      'Knowledge, or some of its files, has no vectors of KNOWLEDGE_EMBEDDING_MODEL. `svc knowledge rebuild` shows the price and makes them; until then it is searched as before.',
     )
 }
 

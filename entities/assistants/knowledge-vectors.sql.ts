@@ -263,6 +263,13 @@ export const activateIndex = statement<never>(
   `update ${indexes} set state = 'active' where id = $1::int`,
 )
 
+/** Finds the index that is built, if none of its planned files is to be embedded any more. It reads no file, so each embedded one can ask. */
+export const findBuiltIndex = statement<{ id: number }>(
+  'find-built-knowledge-index',
+  `select i.id from ${indexes} i
+    where i.state = 'building' and not exists (select from ${embeddings} e where e.index_id = i.id and e.state = 'pending')`,
+)
+
 /** True if no searchable file has to be embedded for an index any more. Values: its id. */
 export const isIndexWhole = unboundedStatement<{ whole: boolean }>(
   `select count(*) filter (where coalesce(e.state, 'pending') = 'pending') = 0
@@ -270,10 +277,10 @@ export const isIndexWhole = unboundedStatement<{ whole: boolean }>(
      from ${files} f left join ${embeddings} e on e.file_id = f.id and e.index_id = $1::int where f.state = 'ready'`,
 )
 
-/** True if a file is searchable. */
-export const hasReadyFile = statement<{ has: boolean }>(
-  'has-ready-knowledge-file',
-  `select exists (select from ${files} where state = 'ready') as has`,
+/** True if a searchable file was never planned for an index. Values: the index's id, or null for one that is not begun. */
+export const hasUnplannedFile = unboundedStatement<{ has: boolean }>(
+  `select exists (select from ${files} f where f.state = 'ready'
+     and not exists (select from ${embeddings} e where e.file_id = f.id and e.index_id = $1::int)) as has`,
 )
 
 /**

@@ -45,13 +45,13 @@ export interface ListedKnowledge {
   passages: number
 }
 
-/** Lists the knowledge of a person by name. Values: the person's id. */
+/** Lists the knowledge of a person by name. Values: the person's id, and whether files are embedded. */
 export const listKnowledge = statement<ListedKnowledge>(
   'list-knowledge',
   `select k.id, k.name, ${isoTime('k.created_at')} as "createdAt",
           json_build_object('waiting', count(*) filter (where f.state = 'waiting'), 'reading', count(*) filter (where f.state = 'reading'),
             'ready', count(*) filter (where f.state = 'ready'), 'failed', count(*) filter (where f.state = 'failed')) as files,
-          (count(*) filter (where f.state = 'ready' and ${isBeingEmbedded}))::int as embedding,
+          (count(*) filter (where $2::bool and f.state = 'ready' and ${isBeingEmbedded}))::int as embedding,
           coalesce(sum(f.bytes), 0)::float8 as bytes, coalesce(sum(f.passages), 0)::int as passages
      from ${knowledge} k left join ${files} f on f.knowledge_id = k.id
     where k.owner_id = $1::int group by k.id order by lower(k.name), k.id`,
@@ -113,13 +113,13 @@ export interface ListedKnowledgeFile {
 
 /**
  * Lists the files of a person's own knowledge by path, the newest version first. Values: the owner's id, the id, the
- * number of rows, and of those before them.
+ * number of rows, and of those before them, and whether files are embedded.
  */
 export const listKnowledgeFiles = statement<{ file: ListedKnowledgeFile | null; total: number }>(
   'list-knowledge-files',
   `select case when f.id is not null then json_build_object('id', f.id, 'path', f.path, 'mime', f.mime, 'bytes', f.bytes, 'state', f.state,
             'failure', f.failure, 'language', f.language, 'pages', f.pages, 'passages', f.passages, 'truncated', f.truncated,
-            'notes', f.notes, 'embedding', ${embeddingProgress}, 'createdAt', ${isoTime('f.created_at')}) end as file, (count(f.id) over ())::int as total
+            'notes', f.notes, 'embedding', case when $5::bool then ${embeddingProgress} end, 'createdAt', ${isoTime('f.created_at')}) end as file, (count(f.id) over ())::int as total
      from ${knowledge} k left join ${files} f on f.knowledge_id = k.id
     where k.id = $2::int and k.owner_id = $1::int order by f.path, f.id desc limit $3::int offset $4::int`,
 )

@@ -3,13 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { AI_USER_ID } from '../../entities/identity/user.ts'
-import { embedsMeaning, startWithEmbedder } from '../kit/ai/embedder.ts'
-import { refuses } from '../kit/ai/provider.ts'
+import { embedsMeaning, startWithEmbedder, writeEmbedderConfig } from '../kit/ai/embedder.ts'
+import { refuses, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { addKnowledge, callKnowledge } from '../kit/assistants/knowledge.ts'
+import { addKnowledge, callKnowledge, uploadKnowledge } from '../kit/assistants/knowledge.ts'
 import { runCommand } from '../kit/command-line.ts'
-import { createEmptyDatabase } from '../kit/database.ts'
+import { cloneDatabase, createEmptyDatabase } from '../kit/database.ts'
 import { UNTIL_READ } from '../kit/rooms/attachments.ts'
+import { createDataFolder } from '../kit/service-process.ts'
 
 const LONG = { timeout: 300_000 }
 const APP_KEY = 'the key of the installation that two replicas share for a while'
@@ -91,15 +92,17 @@ test('an index in which most files are refused is never searched', LONG, async (
 })
 
 test('the first model embeds knowledge that was searched by words before', LONG, async () => {
-  await using first = await startApp({ APP_KEY })
-  const owner = await addKnowledge(first)
-  await owner.upload('a.md', 'My car stands in the garage.')
-  await owner.untilRead()
-  await using world = await startWithEmbedder({
-    APP_KEY,
-    DATABASE_URL: first.env.DATABASE_URL ?? '',
-    DATA_DIR: first.folder,
-  })
+  await using database = await cloneDatabase()
+  await using disk = await createDataFolder()
+  const env = { APP_KEY, DATABASE_URL: database.url, DATA_DIR: disk.path }
+  let owner: Awaited<ReturnType<typeof addKnowledge>>
+  {
+    await using before = await startApp(env)
+    owner = await addKnowledge(before)
+    await owner.upload('a.md', 'My car stands in the garage.')
+    await owner.untilRead()
+  }
+  await using world = await startWithEmbedder(env)
   const search = async (query: string) =>
     (await callKnowledge(world.svc, 'search', { id: owner.knowledge, query }, owner.token)).data
   expect(world.upstream.requests).toEqual([])
@@ -107,6 +110,46 @@ test('the first model embeds knowledge that was searched by words before', LONG,
   expect(await world.svc.host.knowledge.rebuild()).toEqual({ planned: 1 })
 
   await expect.poll(() => search('automobile'), UNTIL_READ).toHaveLength(1)
+})
+
+test('embedding that is switched off sends no text, and goes on once it is on again', LONG, async () => {
+  await using database = await cloneDatabase()
+  await using disk = await createDataFolder()
+  const env = { APP_KEY, DATABASE_URL: database.url, DATA_DIR: disk.path }
+  let owner: Awaited<ReturnType<typeof addKnowledge>>
+  {
+    await using world = await startWithEmbedder(env)
+    world.upstream.behave = refuses(429)
+    owner = await addKnowledge(world.svc)
+    await owner.upload('a.md', 'My car stands in the garage.')
+    const readState = async () => (await owner.files())[0]?.embedding
+    await expect.poll(readState, UNTIL_READ).toMatchObject({ delay: 'provider' })
+  }
+  await using upstream = await startProvider(embedsMeaning)
+  await using config = await writeEmbedderConfig(upstream.url)
+  {
+    await using off = await startApp({ ...env, AI_CONFIG: config.file })
+    const listJobs = () =>
+      off.rows(`select id from svc_jobs.job where name = 'embed-knowledge' and state in ('created', 'retry', 'active')`)
+    await expect.poll(listJobs, UNTIL_READ).toEqual([])
+    const call = async (name: string, input: object) => (await callKnowledge(off, name, input, owner.token)).data
+    expect(await call('files', { id: owner.knowledge })).toMatchObject({ files: [{ state: 'ready', embedding: null }] })
+    expect(await call('list', {})).toMatchObject([{ embedding: 0 }])
+    expect(await call('search', { id: owner.knowledge, query: 'garage' })).toHaveLength(1)
+    await uploadKnowledge(off, { id: owner.knowledge, path: 'b.md' }, 'The physician comes at noon.', owner.token)
+    const countReady = async () => (await call('list', {}))[0].files.ready
+    await expect.poll(countReady, UNTIL_READ).toBe(2)
+    expect(upstream.requests).toEqual([])
+  }
+  await using on = await startApp({ ...env, AI_CONFIG: config.file, KNOWLEDGE_EMBEDDING_MODEL: 'old' })
+  // The file that was read meanwhile has no vectors before somebody is asked to pay for them.
+  expect(on.log.join('\n')).toContain('svc knowledge rebuild')
+  const search = async (query: string) =>
+    (await callKnowledge(on, 'search', { id: owner.knowledge, query }, owner.token)).data
+  expect(await on.host.knowledge.planLost()).toEqual({ planned: 1 })
+  await expect.poll(() => search('automobile'), UNTIL_READ).toHaveLength(1)
+  await on.host.knowledge.rebuild()
+  await expect.poll(() => search('doctor'), UNTIL_READ).toHaveLength(2)
 })
 
 test('a restored installation finds the same by meaning, and embeds nothing anew', LONG, async () => {

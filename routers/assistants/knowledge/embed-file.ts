@@ -46,10 +46,11 @@ export async function planEmbeddings({ services }: Context, em: Transaction, fil
 }
 
 /**
- * Embeds the passages of a file that have no vector yet; does nothing if the file is gone, or its index was replaced. The settings of this
- * process do not matter, since during a restart another replica may have planned what this one would not.
+ * Embeds the passages of a file that have no vector yet; does nothing if the file is gone, its index was replaced, or embedding is switched
+ * off, so that no provider gets a text then. The job is planned again once a process has an embedding model.
  */
 export async function embedFile(ctx: Context, embeddingId: number): Promise<void> {
+  if (!ctx.services.settings.knowledge.embedding) return
   const [work] = await ctx.services.sql(findPendingEmbedding, [embeddingId])
   if (!work) return
   const end = performance.now() + MAX_RUN_MS

@@ -2,8 +2,9 @@ import {
   activateIndex,
   deleteRetiredEmbeddings,
   deleteRetiredIndexes,
+  findBuiltIndex,
   findTokenRatio,
-  hasReadyFile,
+  hasUnplannedFile,
   insertIndex,
   isIndexWhole,
   type ListedIndex,
@@ -74,7 +75,8 @@ async function estimatePrice(
   // A file's last request is shorter.
   const requests = Math.max(missing.files, Math.ceil(missing.passages / PASSAGES_PER_REQUEST))
   const model = await ai.callableModels.find(name, 'main', 'embedding')
-  const input = Math.ceil(tokens / requests)
+  // A provider that bills no token makes this 0.
+  const input = Math.max(1, Math.ceil(tokens / requests))
   const { costMicros, currency } = computeCost(model?.pricing ?? null, { input, output: 0, cached: 0, reasoning: 0 })
   const total = costMicros === null ? null : Math.round((costMicros * tokens) / input)
   return { ...missing, tokens, costMicros: total, currency }
@@ -82,19 +84,22 @@ async function estimatePrice(
 
 /**
  * Begins the first index of an installation that has no knowledge yet, which costs nothing. Returns true if the knowledge is to be
- * rebuilt for the model of the settings.
+ * rebuilt for the model of the settings, also if only files lack that were read while no model was set.
  */
 export async function prepareIndex(ctx: Context): Promise<boolean> {
-  const wanted = ctx.services.settings.knowledge.embedding
+  const { settings, sql } = ctx.services
+  const wanted = settings.knowledge.embedding
   if (!wanted) return false
-  return runInTransaction(ctx, undefined, async (em) => {
+  const active = await runInTransaction(ctx, undefined, async (em) => {
     const indexes = await runStatement(em, lockIndexes, [])
-    const active = indexes.find(({ state }) => state === 'active')
-    if (active || indexes.length > 0) return !isSame(active, wanted)
-    const { has } = await runForOneRow(em, hasReadyFile, [])
+    if (indexes.length > 0) return indexes.find(({ state }) => state === 'active')
+    const { has } = await runForOneRow(em, hasUnplannedFile, [null])
     if (!has) await runStatement(em, insertIndex, [wanted.model, wanted.dimensions, 'active'])
-    return has
+    return has ? undefined : { id: null, ...wanted }
   })
+  if (!active || !isSame(active, wanted)) return true
+  const [found] = await sql(hasUnplannedFile, [active.id])
+  return found?.has === true
 }
 
 /** Files that are planned in one transaction. */
@@ -139,8 +144,8 @@ const beginIndex = (ctx: Context, wanted: WantedIndex): Promise<number> =>
 
 /** Has the new index searched in place of the old one, once no searchable file is missing. */
 export async function switchIfWhole(ctx: Context): Promise<void> {
-  const [building] = (await ctx.services.sql(listIndexes)).filter(({ state }) => state === 'building')
-  if (!building || building.files.pending + building.files.missing > 0) return
+  const [building] = await ctx.services.sql(findBuiltIndex)
+  if (!building) return
   await runInTransaction(ctx, undefined, async (em) => {
     const indexes = await runStatement(em, lockIndexes, [])
     const found = indexes.find(({ id, state }) => id === building.id && state === 'building')

@@ -65,7 +65,9 @@ const embeddingInput = z.strictObject({ embeddingId: rowId })
 export const knowledgeRouter = router({
   list: userWith('read')
     .meta(about("List the caller's knowledge, with the states of its files."))
-    .query(({ ctx }): Promise<ListedKnowledge[]> => ctx.services.sql(listKnowledge, [ctx.caller.person.id])),
+    .query(
+      ({ ctx }): Promise<ListedKnowledge[]> => ctx.services.sql(listKnowledge, [ctx.caller.person.id, isEmbedding(ctx)]),
+    ),
 
   create: userWith('write')
     .meta(about('Create knowledge without files. Its name is unique among those of the caller.'))
@@ -87,7 +89,8 @@ export const knowledgeRouter = router({
       }),
     )
     .query(async ({ ctx, input: { id, limit, offset } }): Promise<{ files: ShownFile[]; total: number }> => {
-      const rows = await ctx.services.sql(listKnowledgeFiles, [ctx.caller.person.id, id, limit, offset])
+      const values = [ctx.caller.person.id, id, limit, offset, isEmbedding(ctx)]
+      const rows = await ctx.services.sql(listKnowledgeFiles, values)
       const files = rows.flatMap(({ file }) => (file ? [{ ...file, explanation: explainState(file) }] : []))
       // Without rows the knowledge is unknown, or the offset is beyond the last file.
       const [counted] = rows.length > 0 ? rows : await ctx.services.sql(countKnowledgeFiles, [ctx.caller.person.id, id])
@@ -167,6 +170,9 @@ export const knowledgeRouter = router({
     return { planned: planned + (await planLostEmbeddings(ctx)) }
   }),
 })
+
+/** True if the installation has an embedding model; without one nothing waits for it. */
+const isEmbedding = ({ services }: Context): boolean => services.settings.knowledge.embedding !== undefined
 
 async function create(ctx: Context, owner: number, name: string): Promise<{ id: number; name: string }> {
   return runInTransaction(ctx, undefined, async (em) => {
