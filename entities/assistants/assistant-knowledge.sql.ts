@@ -28,6 +28,8 @@ export interface AssistantKnowledge {
   name: string
   files: number
   passages: number
+  /** Estimated tokens of all passages, with what they repeat of their neighbours. */
+  tokens: number
 }
 
 /**
@@ -36,10 +38,11 @@ export interface AssistantKnowledge {
  */
 export const findAssistantKnowledge = statement<AssistantKnowledge>(
   'find-assistant-knowledge',
-  `select k.id, k.owner_id as "ownerId", k.name, f.files, f.passages
+  `select k.id, k.owner_id as "ownerId", k.name, f.files, f.passages, f.tokens
      from ${assistants} a join ${versions} v on v.assistant_id = a.id join ${knowledge} k on k.id = v.knowledge_id
      join ${User.tableName} u on u.id = $1::int
-    cross join lateral (select count(*)::int as files, coalesce(sum(x.passages), 0)::int as passages
+    cross join lateral (select count(*)::int as files, coalesce(sum(x.passages), 0)::int as passages,
+                               coalesce(sum(x.tokens), 0)::float8 as tokens
                           from ${files} x where x.knowledge_id = k.id and x.state = 'ready') f
     where a.handle = $2 and v.number = $3::int and ${isUsedBy('u.id', '$4::bool')}`,
 )
@@ -69,6 +72,12 @@ export const listKnowledgeContent = statement<KnowledgeContent>(
 export const findNamedKnowledge = statement<{ id: number }>(
   'find-named-knowledge',
   `select id from ${knowledge} where id = $2::int and ($1::int is null or owner_id = $1::int)`,
+)
+
+/** Finds a readable file by its path. Values: the knowledge's id, and the path. */
+export const findReadableFile = statement<{ id: number }>(
+  'find-readable-knowledge-file',
+  `select id from ${files} where knowledge_id = $1::int and path = $2 and state = 'ready'`,
 )
 
 /** Lists passages of a file from an offset on. Values: the knowledge's id, the path, the offset, and the number of rows. */

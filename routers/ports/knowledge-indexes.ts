@@ -49,6 +49,8 @@ export interface IndexQuery {
   knowledgeId: number
   /** An index of an older version is not used. */
   version: number
+  /** The only file whose passages are ranked; all if absent. */
+  fileId?: number | undefined
   terms: readonly QueryTerms[]
   /** Largest number of passages. */
   limit: number

@@ -20,6 +20,8 @@ interface Named {
 }
 
 interface Query extends Named {
+  /** The only file whose passages are ranked; undefined for all. */
+  fileId: number | undefined
   terms: readonly QueryTerms[]
   limit: number
   /** The vector of the question; undefined for a search by words alone. */
@@ -91,9 +93,9 @@ function search(query: Query): IndexResult {
   return { isTooLarge: (oversized.get(knowledgeId) ?? -1) >= version }
 }
 
-const searchIndex = (index: SearchIndex, { terms, limit, embedding }: Query): IndexResult => ({
-  ranked: index.search(terms, limit),
-  nearest: embedding ? index.findNearest(embedding) : [],
+const searchIndex = (index: SearchIndex, { terms, limit, embedding, fileId }: Query): IndexResult => ({
+  ranked: index.search(terms, limit, fileId),
+  nearest: embedding ? index.findNearest(embedding, fileId) : [],
 })
 
 function addFiles(task: Extract<IndexTask, { kind: 'add' }>): IndexResult {

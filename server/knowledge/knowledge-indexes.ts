@@ -122,10 +122,11 @@ export class ThreadedIndexes implements KnowledgeIndexes {
 /** Passages of a ranking by words that is joined with one by vectors. */
 const MAX_FUSED = 200
 
-const toQuery = ({ knowledgeId, version, terms, limit, vectors }: IndexQuery) => ({
+const toQuery = ({ knowledgeId, version, fileId, terms, limit, vectors }: IndexQuery) => ({
   knowledgeId,
   version,
   vectorsId: vectors?.indexId ?? null,
+  fileId,
   terms,
   limit: vectors ? Math.max(limit, MAX_FUSED) : limit,
   embedding: vectors?.embedding,

@@ -117,21 +117,28 @@ export class SearchIndex {
     return this.#stems.bytes + this.#pieces.bytes + vectors + 64 * this.#passages.length
   }
 
-  /** Finds passages whose vectors may be the nearest ones to that of a question. */
-  findNearest(embedding: readonly number[]): PassageName[] {
+  /** Finds passages, of one file if it is given, whose vectors may be the nearest ones to that of a question. */
+  findNearest(embedding: readonly number[], fileId?: number): PassageName[] {
     if (this.#signs?.dimensions !== embedding.length) return []
-    return this.#signs.findNearest(embedding, NEAREST).flatMap((at) => this.#passages[at] ?? [])
+    const isWanted = (at: number) => this.#isOf(fileId, at)
+    return this.#signs.findNearest(embedding, { limit: NEAREST, isWanted }).flatMap((at) => this.#passages[at] ?? [])
   }
 
-  search(terms: readonly QueryTerms[], limit: number): RankedPassage[] {
+  /** Ranks passages by words, those of one file if it is given. */
+  search(terms: readonly QueryTerms[], limit: number, fileId?: number): RankedPassage[] {
     const byStems = this.#stems.rank(mergeCounts(terms.map(({ language, words }) => countStems(language, words))))
     const ranked = this.#joinsWords
       ? fuse([{ ranking: byStems }, { ranking: this.#pieces.rank(findPieces(terms)) }])
       : byStems
-    return ranked.slice(0, limit).flatMap(([at, score]) => {
+    const wanted = fileId === undefined ? ranked : ranked.filter(([at]) => this.#isOf(fileId, at))
+    return wanted.slice(0, limit).flatMap(([at, score]) => {
       const passage = this.#passages[at]
       return passage ? [{ ...passage, score }] : []
     })
+  }
+
+  #isOf(fileId: number | undefined, at: number): boolean {
+    return fileId === undefined || this.#passages[at]?.fileId === fileId
   }
 }
 

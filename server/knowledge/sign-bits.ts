@@ -1,5 +1,10 @@
 const WORD_BITS = 32
 
+interface NearestOptions {
+  limit: number
+  isWanted(passage: number): boolean
+}
+
 /** The signs of vectors, a bit for each dimension: near vectors have most signs in common. */
 export class SignBits {
   readonly #dimensions: number
@@ -27,11 +32,11 @@ export class SignBits {
     this.#write(vector, this.#bits, start)
   }
 
-  /** Returns the passages whose vectors have most signs in common with this one, the nearest first. */
-  findNearest(vector: ArrayLike<number>, limit: number): number[] {
+  /** Returns the wanted passages whose vectors have most signs in common with this one, the nearest first. */
+  findNearest(vector: ArrayLike<number>, { limit, isWanted }: NearestOptions): number[] {
     const wanted = new Uint32Array(this.#words)
     this.#write(vector, wanted, 0)
-    const distances = this.#measure(wanted)
+    const distances = this.#measure(wanted, isWanted)
     const cut = findCut(distances, this.#dimensions, limit)
     const nearest: { at: number; distance: number }[] = []
     for (let at = 0; at < distances.length; at++) {
@@ -55,14 +60,14 @@ export class SignBits {
     }
   }
 
-  /** Counts for each vector the signs that differ. */
-  #measure(wanted: Uint32Array): Uint16Array {
+  /** Counts for each vector the signs that differ; for one that is not wanted more than there can be. */
+  #measure(wanted: Uint32Array, isWanted: NearestOptions['isWanted']): Uint16Array {
     const [words, bits] = [this.#words, this.#bits]
     const distances = new Uint16Array(this.#passages.length)
     for (let at = 0, word = 0; at < distances.length; at++) {
       let distance = 0
       for (let each = 0; each < words; each++, word++) distance += countBits((bits[word] ?? 0) ^ (wanted[each] ?? 0))
-      distances[at] = distance
+      distances[at] = isWanted(this.#passages[at] ?? 0) ? distance : this.#dimensions + 1
     }
     return distances
   }

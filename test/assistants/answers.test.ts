@@ -1,7 +1,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { beforeEach, expect, test } from 'vitest'
-import { answers, callsTool, canary } from '../kit/ai/provider.ts'
+import { answers, callsTool, callsTools, canary } from '../kit/ai/provider.ts'
 import { startWithProvider } from '../kit/ai/provider-service.ts'
 import { addAssistantWithKnowledge, readAddress } from '../kit/assistants/answers.ts'
 import { callKnowledge } from '../kit/assistants/knowledge.ts'
@@ -142,6 +142,19 @@ test('larger knowledge is searched by tools, and a search gives few passages', T
   const found = String(second?.body.messages.find(({ role }) => role === 'tool')?.content)
   expect(found).toMatch(/^\[1\] fees\.md\n/)
   expect(found.match(/^\[\d+\] /gm)?.length).toBeLessThanOrEqual(8)
+})
+
+test('a search in one file finds what others have more often', TIMEOUT, async () => {
+  const notes = `# Notes\n\n${'Boats need care in winter. '.repeat(60)}Rivers are told of elsewhere.`
+  const { asker, model } = await addAssistantWithKnowledge(app.svc, { 'long.md': longText, 'notes.md': notes })
+  const search = (file: string) => ({ name: 'knowledge_search', input: `{"query":"rivers","file":"${file}"}` })
+  await app.answerBy(callsTools([search('notes.md'), search('missing.md')], 'Sorry.'))
+
+  expect((await complete(asker.token, model)).status).toBe(200)
+  const results = app.upstream.requests[1]?.body.messages.filter(({ role }) => role === 'tool')
+  expect(String(results?.[0]?.content)).toContain('Rivers are told of elsewhere.')
+  expect(String(results?.[0]?.content)).not.toContain('long.md')
+  expect(String(results?.[1]?.content)).toContain('There is no such file.')
 })
 
 test('a model reads a file from its beginning, goes on, and lists files by pages', TIMEOUT, async () => {

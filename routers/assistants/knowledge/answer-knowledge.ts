@@ -84,10 +84,11 @@ export async function openKnowledge(ctx: Context, request: KnowledgeRequest): Pr
 /** Reads small knowledge whole; undefined if it is larger than so many tokens. */
 async function readWhole(
   { services: { sql, vault } }: Context,
-  { id, passages }: AssistantKnowledge,
+  { id, passages, tokens: estimated }: AssistantKnowledge,
   maxTokens: number,
 ): Promise<ReadPassage[] | undefined> {
-  if (passages > MAX_WHOLE_PASSAGES) return undefined
+  // What passages repeat is less than half of them.
+  if (passages > MAX_WHOLE_PASSAGES || estimated > 2 * maxTokens) return undefined
   const rows = await sql(listKnowledgeContent, [id, MAX_WHOLE_PASSAGES])
   const read = removeOverlaps(rows.map((row) => openPassage(vault, row)))
   const tokens = read.reduce((sum, passage) => sum + estimateTokens(writePassage(passage, '000')), 0)

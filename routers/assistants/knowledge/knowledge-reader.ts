@@ -1,5 +1,6 @@
 import {
   type AssistantKnowledge,
+  findReadableFile,
   type KnowledgeContent,
   listFileContent,
   listReadableFiles,
@@ -17,9 +18,6 @@ import type { PassageContent } from './searched-text.ts'
 /** The most that one search or one reading of a file gives. */
 const MAX_PASSAGES = 8
 const MAX_TOKENS = 3000
-
-/** Passages that a search in one file ranks, since others have to be left out. */
-const MAX_RANKED = 50
 
 /** Passages of a file that are read at once. */
 const READ_BATCH = 50
@@ -52,26 +50,25 @@ export class KnowledgeReader {
   /** Finds the best passages for a question, in one file if its path is given. */
   search(query: string, path?: string): Promise<string | ToolFailure> {
     return this.#withKnowledge(async ({ id, ownerId }) => {
-      const limit = path === undefined ? MAX_PASSAGES : MAX_RANKED
+      const [file] = path === undefined ? [] : await this.#ctx.services.sql(findReadableFile, [id, path])
+      if (path !== undefined && !file) return new ToolFailure('There is no such file.')
       const hits = await searchKnowledge(this.#ctx, {
         asker: this.#options.person,
         owner: ownerId,
         knowledgeId: id,
+        fileId: file?.id,
         query,
-        limit,
+        limit: MAX_PASSAGES,
       })
-      const found = hits
-        .filter(({ file }) => path === undefined || file.path === path)
-        .slice(0, MAX_PASSAGES)
-        .map(({ file, page, headings, from, to, text }) => ({
-          file: file.id,
-          path: file.path,
-          page,
-          headings,
-          from,
-          to,
-          text,
-        }))
+      const found = hits.map(({ file, page, headings, from, to, text }) => ({
+        file: file.id,
+        path: file.path,
+        page,
+        headings,
+        from,
+        to,
+        text,
+      }))
       return this.#write(found).text || 'Nothing was found.'
     })
   }

@@ -66,7 +66,8 @@ export const knowledgeRouter = router({
   list: userWith('read')
     .meta(about("List the caller's knowledge, with the states of its files."))
     .query(
-      ({ ctx }): Promise<ListedKnowledge[]> => ctx.services.sql(listKnowledge, [ctx.caller.person.id, isEmbedding(ctx)]),
+      ({ ctx }): Promise<ListedKnowledge[]> =>
+        ctx.services.sql(listKnowledge, [ctx.caller.person.id, isEmbedding(ctx)]),
     ),
 
   create: userWith('write')

@@ -41,6 +41,8 @@ interface Search {
   asker: number
   owner: number
   knowledgeId: number
+  /** The only file in which to search; all if absent. */
+  fileId?: number | undefined
   query: string
   limit: number
 }
@@ -48,7 +50,7 @@ interface Search {
 /** Searches all files of a person's own knowledge in one ranking, by any word of the question, and by its meaning if the installation has an embedding model. */
 export async function searchKnowledge(
   ctx: Context,
-  { asker, owner, knowledgeId, query, limit }: Search,
+  { asker, owner, knowledgeId, fileId, query, limit }: Search,
 ): Promise<KnowledgeHit[]> {
   const { sql, knowledge, limits } = ctx.services
   using _turn = await limits.semaphores.search.acquire(`${asker}`, ctx.signal)
@@ -65,6 +67,7 @@ export async function searchKnowledge(
   const ranked = await knowledge.search({
     knowledgeId,
     version,
+    fileId,
     terms,
     limit,
     vectors: index && embedding ? createVectorQuery(ctx, { knowledgeId, indexId: index.id }, embedding) : undefined,
