@@ -136,10 +136,10 @@ export const refuseEmbedding = statement<never>(
 )
 
 /** Selects nothing if there is nothing left to embed. Values: the embedding's id, and the reason. */
-export const delayEmbedding = statement<{ attempts: number }>(
+export const delayEmbedding = statement<{ attempts: number; byHouse: boolean }>(
   'delay-embedding',
   `update ${embeddings} set attempts = attempts + 1, delay = $2, delayed_since = coalesce(delayed_since, now())
-    where id = $1::int and state = 'pending' returning attempts`,
+    where id = $1::int and state = 'pending' returning attempts, by_house as "byHouse"`,
 )
 
 /**

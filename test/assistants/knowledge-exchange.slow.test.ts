@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { AI_USER_ID } from '../../entities/identity/user.ts'
-import { embedsMeaning, startWithEmbedder, writeEmbedderConfig } from '../kit/ai/embedder.ts'
+import { embedsMeaning, readTexts, startWithEmbedder, writeEmbedderConfig } from '../kit/ai/embedder.ts'
 import { refuses, startProvider } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addKnowledge, callKnowledge, uploadKnowledge } from '../kit/assistants/knowledge.ts'
@@ -150,6 +150,39 @@ test('embedding that is switched off sends no text, and goes on once it is on ag
   await expect.poll(() => search('automobile'), UNTIL_READ).toHaveLength(1)
   await on.host.knowledge.rebuild()
   await expect.poll(() => search('doctor'), UNTIL_READ).toHaveLength(2)
+})
+
+test('a file uploaded during an exchange is embedded before the older ones', LONG, async () => {
+  await using database = await cloneDatabase()
+  await using disk = await createDataFolder()
+  const env = { APP_KEY, DATABASE_URL: database.url, DATA_DIR: disk.path }
+  let owner: Awaited<ReturnType<typeof addKnowledge>>
+  {
+    await using world = await startWithEmbedder(env)
+    owner = await addKnowledge(world.svc)
+    for (let at = 0; at < 6; at++) await owner.upload(`${at}.md`, `The car of number ${at} stands in the garage.`)
+    await owner.untilEmbedded()
+  }
+  await using world = await startWithEmbedder({ ...env, KNOWLEDGE_EMBEDDING_MODEL: 'new' })
+  const gate = Promise.withResolvers<void>()
+  world.upstream.behave = async (received, response) => {
+    await gate.promise
+    await embedsMeaning(received, response)
+  }
+  await world.svc.host.knowledge.rebuild()
+  // Both workers are busy.
+  await expect.poll(() => world.upstream.requests.length, UNTIL_READ).toBe(2)
+  const input = { id: owner.knowledge, path: 'late.md' }
+  await uploadKnowledge(world.svc, input, 'The physician comes at noon.', owner.token)
+  const countReady = async () => (await callKnowledge(world.svc, 'list', {}, owner.token)).data[0].files.ready
+  await expect.poll(countReady, UNTIL_READ).toBe(7)
+  gate.resolve()
+
+  await expect.poll(() => world.upstream.requests.length, UNTIL_READ).toBe(8)
+  const late = world.upstream.requests.flatMap((request, at) =>
+    readTexts(request).join().includes('physician') ? [at] : [],
+  )
+  expect(late).toEqual([2, 3])
 })
 
 test('a restored installation finds the same by meaning, and embeds nothing anew', LONG, async () => {

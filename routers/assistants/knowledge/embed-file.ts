@@ -21,6 +21,7 @@ import type { Context } from '../../core/context.ts'
 import type { EmbeddedTexts } from '../../core/embedder.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
+import type { PlannedJob } from '../../ports/job-queue.ts'
 import { loadPayer } from './embed-question.ts'
 import { switchIfWhole } from './index-exchange.ts'
 import { derivePartKey, openPart, passageName, sealPart, vectorName } from './sealed-parts.ts'
@@ -38,11 +39,14 @@ const COPY_SIZE = 1000
 
 type Transaction = Parameters<typeof runStatement>[0]
 
+/** Files that people upload are embedded before those of an exchange of the model, which may take days. */
+const choosePriority = (byHouse: boolean): number => (byHouse ? 0 : 1)
+
 /** Plans to embed a file in the transaction that made it searchable. */
 export async function planEmbeddings({ services }: Context, em: Transaction, fileId: number): Promise<void> {
   if (!services.settings.knowledge.embedding) return
   for (const { id } of await runStatement(em, planFileEmbeddings, [fileId]))
-    await services.process.jobQueue.enqueue(em, 'embed-knowledge', { input: { embeddingId: id } })
+    await enqueue(services, em, { input: { embeddingId: id }, priority: choosePriority(false) })
 }
 
 /**
@@ -56,7 +60,7 @@ export async function embedFile(ctx: Context, embeddingId: number): Promise<void
   const end = performance.now() + MAX_RUN_MS
   let at = work.embedded === 0 ? await copyVectors(ctx, work) : work.embedded
   while (at < work.passages) {
-    if (performance.now() > end) return continueLater(ctx, work.id)
+    if (performance.now() > end) return continueLater(ctx, work)
     const texts = await readTexts(ctx, work, at)
     const embedded = await embedOrDelay(ctx, work, texts)
     if (!embedded || !(await storeOrDelay(ctx, work, at, embedded))) return
@@ -115,7 +119,8 @@ async function delay(ctx: Context, embeddingId: number, error: unknown): Promise
     const [delayed] = await runStatement(em, delayEmbedding, [embeddingId, findReason(error)])
     if (!delayed) return
     const delaySeconds = Math.min(MAX_DELAY, FIRST_DELAY * 2 ** (delayed.attempts - 1))
-    await ctx.services.process.jobQueue.enqueue(em, 'embed-knowledge', { input: { embeddingId }, delaySeconds })
+    const priority = choosePriority(delayed.byHouse)
+    await enqueue(ctx.services, em, { input: { embeddingId }, priority, delaySeconds })
   })
 }
 
@@ -129,10 +134,13 @@ const findReason = (error: unknown): KnowledgeDelay => {
   return problem === 'limit_reached' || problem === 'limit_held' ? 'limit' : 'provider'
 }
 
-const continueLater = (ctx: Context, embeddingId: number): Promise<void> =>
+const continueLater = (ctx: Context, { id, byHouse }: PendingEmbedding): Promise<void> =>
   runInTransaction(ctx, undefined, (em) =>
-    ctx.services.process.jobQueue.enqueue(em, 'embed-knowledge', { input: { embeddingId } }),
+    enqueue(ctx.services, em, { input: { embeddingId: id }, priority: choosePriority(byHouse) }),
   )
+
+const enqueue = (services: Context['services'], em: Transaction, job: PlannedJob<'embed-knowledge'>): Promise<void> =>
+  services.process.jobQueue.enqueue(em, 'embed-knowledge', job)
 
 /** Returns false if nothing was stored. */
 async function storeOrDelay(ctx: Context, work: PendingEmbedding, from: number, embedded: EmbeddedTexts) {
