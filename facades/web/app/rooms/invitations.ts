@@ -2,18 +2,11 @@ import { invitationFragment, invitationProof, makeInvitationSecret } from '../..
 import { api } from '../shared/api/client.ts'
 import { getRelatedId } from '../shared/api/related.ts'
 import { isRecord, readStored } from '../shared/local-store.ts'
+import { type FoundPerson, findPeople } from '../shared/people-search.tsx'
 import type { Session } from '../shared/session.tsx'
 import { getKeyring } from './keyring.ts'
 import { getOwnId, type Role, type Room } from './room.ts'
 import { refreshRooms } from './rooms.ts'
-
-/** A person who can be invited. */
-export type FoundPerson = Awaited<ReturnType<typeof api.users.findPeople.mutate>>['meta']['people'][number]
-
-export async function findPeople(query: string): Promise<FoundPerson[]> {
-  const { meta } = await api.users.findPeople.mutate({ query })
-  return meta.people
-}
 
 /** Invites a person. Returns false for one without keys, who is remembered and invited later. */
 export async function invitePerson(session: Session, room: Room, person: FoundPerson, role: Role): Promise<boolean> {

@@ -1,5 +1,5 @@
-import { useQuery } from '@tanstack/react-query'
-import { useDeferredValue, useState } from 'react'
+import { useState } from 'react'
+import { type FoundPerson, PeopleSearch } from '../shared/people-search.tsx'
 import { t } from '../shared/text/labels.ts'
 import { Avatar } from '../shared/ui/avatar.tsx'
 import { Button } from '../shared/ui/button.tsx'
@@ -8,16 +8,13 @@ import { ErrorMessage, InlineError } from '../shared/ui/error-message.tsx'
 import { FieldGroup, LabelledField } from '../shared/ui/field.tsx'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
 import { Input, Select } from '../shared/ui/input.tsx'
-import { acceptKeyOf, createInvitationLink, type FoundPerson, findPeople, invitePerson } from './invitations.ts'
+import { acceptKeyOf, createInvitationLink, invitePerson } from './invitations.ts'
 import styles from './invite-dialog.module.css'
 import { KeyChanged } from './keyring.ts'
 import { PeopleList, PersonName } from './people-list.tsx'
 import { QrCode } from './qr-code.tsx'
 import { type Role, roleLabels, roles } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
-
-/** The shortest query that the service accepts. */
-const MIN_CHARACTERS = 3
 
 const roleHints = {
   admin: 'app.role.admin.about',
@@ -48,40 +45,21 @@ export function InviteDialog({ close }: { close: () => void }) {
   )
 }
 
-function InviteByName({ role }: { role: Role }) {
-  const [text, setText] = useState('')
-  const query = useDeferredValue(text.trim())
-  const { data: people, error } = useQuery({
-    queryKey: ['people', query],
-    enabled: query.length >= MIN_CHARACTERS,
-    queryFn: () => findPeople(query),
-  })
-  return (
-    <LabelledField label={t('app.rooms.findPeople')}>
-      {(control) => (
-        <>
-          <Input
-            {...control}
-            type="search"
-            value={text}
-            maxLength={254}
-            autoComplete="off"
-            placeholder={t('app.rooms.findPeopleHint')}
-            onChange={({ target }) => setText(target.value)}
-            onKeyDown={(event) => event.key === 'Enter' && event.preventDefault()}
-          />
-          <ErrorMessage error={error} />
-          {people?.length === 0 && <p className="hint">{t('app.rooms.nobody')}</p>}
+const InviteByName = ({ role }: { role: Role }) => (
+  <LabelledField label={t('app.rooms.findPeople')}>
+    {(control) => (
+      <PeopleSearch control={control}>
+        {(people) => (
           <PeopleList>
-            {(people ?? []).map((person) => (
+            {people.map((person) => (
               <PersonRow key={person.id} person={person} role={role} />
             ))}
           </PeopleList>
-        </>
-      )}
-    </LabelledField>
-  )
-}
+        )}
+      </PeopleSearch>
+    )}
+  </LabelledField>
+)
 
 function PersonRow({ person, role }: { person: FoundPerson; role: Role }) {
   const { session } = useRoom()

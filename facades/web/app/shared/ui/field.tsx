@@ -3,8 +3,8 @@ import { joinClasses } from './class-names.ts'
 import styles from './field.module.css'
 import { Input } from './input.tsx'
 
-/** What a control takes over, so that its label and its hint belong to it. */
-interface ControlProps {
+/** The attributes by which the label and the hint belong to a control. */
+export interface ControlProps {
   id: string
   'aria-describedby': string | undefined
 }
