@@ -1,34 +1,16 @@
-import { useQuery } from '@tanstack/react-query'
-import type { Client } from '../../../client/index.ts'
-import { api } from '../shared/api/client.ts'
+import { useMemo } from 'react'
+import type { Assistant } from '../shared/api/client.ts'
 import { findHandles } from '../shared/markdown/mentions.tsx'
-
-export type RoomAssistant = Awaited<ReturnType<Client['assistants']['list']['query']>>['assistants'][number]
-
-const PAGE_SIZE = 200
-const noAssistants: readonly RoomAssistant[] = []
+import { useAssistants } from '../shared/models/assistants.ts'
 
 /** Returns the published assistants that the person may ask, by name. */
-export function useRoomAssistants(): readonly RoomAssistant[] {
-  const { data = noAssistants } = useQuery({
-    queryKey: ['assistants', 'rooms'],
-    staleTime: 5 * 60_000,
-    queryFn: async ({ signal }): Promise<RoomAssistant[]> => {
-      const all: RoomAssistant[] = []
-      for (;;) {
-        const input = { limit: PAGE_SIZE, offset: all.length }
-        const { assistants, total } = await api.assistants.list.query(input, { signal })
-        all.push(...assistants)
-        if (assistants.length < PAGE_SIZE || all.length >= total)
-          return all.filter(({ published }) => published !== null)
-      }
-    },
-  })
-  return data
+export function useRoomAssistants(): readonly Assistant[] {
+  const { data } = useAssistants()
+  return useMemo(() => (data ?? []).filter(({ published }) => published !== null), [data])
 }
 
 interface MentionedNames {
-  assistants: readonly RoomAssistant[]
+  assistants: readonly Assistant[]
   /** The handles of the people in the room, in lower case. */
   people: ReadonlySet<string>
   /** The handle of the assistant that was chosen from the suggestions last. */
@@ -39,13 +21,13 @@ interface MentionedNames {
 export function findAskedAssistant(
   text: string,
   { assistants, people, chosen }: MentionedNames,
-): RoomAssistant | undefined {
+): Assistant | undefined {
   const mentioned = findHandles(text)
   return assistants.find(({ handle }) => mentioned.has(handle) && (handle === chosen || !people.has(handle)))
 }
 
 /** Returns the name of an assistant by its label, as in `helper@3`, or its handle if the person may not use it. */
-export function nameAssistant(label: string, assistants: readonly RoomAssistant[]): string {
+export function nameAssistant(label: string, assistants: readonly Assistant[]): string {
   const handle = label.replace(/@.*/, '')
   return assistants.find((each) => each.handle === handle)?.name ?? `@${handle}`
 }

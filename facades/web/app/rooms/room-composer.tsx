@@ -1,5 +1,6 @@
 import { useId, useRef, useState } from 'react'
 import { SvcError } from '../../../client/index.ts'
+import type { Assistant } from '../shared/api/client.ts'
 import { describeError, InputError, isRateLimited } from '../shared/api/error-text.ts'
 import { Composer, SendButton, useInsertions, useSubmit } from '../shared/conversation/composer.tsx'
 import { useDraft } from '../shared/conversation/draft.ts'
@@ -20,7 +21,7 @@ import { mentionsAny } from './mentions.ts'
 import { OutboxFull } from './message-sender.ts'
 import { useTypingSignal } from './presence.ts'
 import { canWrite, getAiHandle, getAiHandles, getOwnId } from './room.ts'
-import { findAskedAssistant, type RoomAssistant, useRoomAssistants } from './room-assistants.ts'
+import { findAskedAssistant, useRoomAssistants } from './room-assistants.ts'
 import styles from './room-composer.module.css'
 import { useRoom, useRoomView } from './room-context.ts'
 import { sealRoomFile } from './room-files.ts'
@@ -128,7 +129,7 @@ function useAskedAssistant(text: string) {
 }
 
 /** Returns the model and the disclosure of a question, if the text mentions an assistant or the AI handle. */
-function useQuestion(text: string, thread: string | null, assistant: RoomAssistant | undefined) {
+function useQuestion(text: string, thread: string | null, assistant: Assistant | undefined) {
   const { session, store } = useRoom()
   const isQuestion = assistant !== undefined || mentionsAny(text, getAiHandles(session))
   // Renders again for each new message while a model is mentioned, as the disclosure changes.
@@ -179,7 +180,7 @@ function useMessageForm(thread: string | null) {
 }
 
 /** Asks an assistant, and says in the words of the room that the person may no longer do so. */
-async function askAssistant({ handle }: RoomAssistant, ask: (name: string) => Promise<void>): Promise<void> {
+async function askAssistant({ handle }: Assistant, ask: (name: string) => Promise<void>): Promise<void> {
   try {
     await ask(`assistant/${handle}`)
   } catch (error) {
@@ -191,7 +192,7 @@ async function askAssistant({ handle }: RoomAssistant, ask: (name: string) => Pr
 }
 
 interface AskPanelProps {
-  assistant: RoomAssistant | undefined
+  assistant: Assistant | undefined
   models: readonly ChatModel[] | undefined
   model: ChatModel | undefined
   choose: (modelId: string) => void
