@@ -73,39 +73,25 @@ const ModelOptions = ({ models, chosen }: { models: readonly ChatModel[]; chosen
   </>
 )
 
-const Parameters = ({ form: { temperature, topP, maxTokens }, change }: FieldsProps) => (
+const Parameters = ({ form, change }: FieldsProps) => (
   <div className={styles.numbers}>
-    <Field
-      label={t('app.options.temperature')}
-      name="temperature"
-      type="number"
-      min={0}
-      max={2}
-      step="any"
-      placeholder={t('app.options.usual')}
-      value={temperature}
-      onChange={({ target }) => change({ temperature: target.value })}
-    />
-    <Field
-      label={t('app.assistants.topP')}
-      name="topP"
-      type="number"
-      min={0}
-      max={1}
-      step="any"
-      placeholder={t('app.options.usual')}
-      value={topP}
-      onChange={({ target }) => change({ topP: target.value })}
-    />
-    <Field
-      label={t('app.options.length')}
-      name="maxTokens"
-      type="number"
-      min={1}
-      max={10_000_000}
-      placeholder={t('app.options.usual')}
-      value={maxTokens}
-      onChange={({ target }) => change({ maxTokens: target.value })}
-    />
+    {parameterFields.map(({ name, label, ...bounds }) => (
+      <Field
+        key={name}
+        label={t(label)}
+        name={name}
+        type="number"
+        {...bounds}
+        placeholder={t('app.options.usual')}
+        value={form[name]}
+        onChange={({ target }) => change({ [name]: target.value })}
+      />
+    ))}
   </div>
 )
+
+const parameterFields = [
+  { name: 'temperature', label: 'app.options.temperature', min: 0, max: 2, step: 'any' },
+  { name: 'topP', label: 'app.assistants.topP', min: 0, max: 1, step: 'any' },
+  { name: 'maxTokens', label: 'app.options.length', min: 1, max: 10_000_000 },
+] as const
