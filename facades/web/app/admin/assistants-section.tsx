@@ -1,5 +1,8 @@
+import { useQuery } from '@tanstack/react-query'
 import { api } from '../shared/api/client.ts'
+import { InputError } from '../shared/api/error-text.ts'
 import { Differences } from '../shared/assistants/differences.tsx'
+import { withFreshSession } from '../shared/fresh-session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { LabelledField } from '../shared/ui/field.tsx'
@@ -36,16 +39,32 @@ async function readAll(filters: Filters): Promise<WaitingAssistant[]> {
   }
 }
 
-/** Shows word by word what a version would change, or all of one that is the first. */
+/** Shows word by word how a version differs from the approved one, or all of one that is the first. */
 function ReviewedChange({ handle }: WaitingAssistant) {
-  const { data, error } = useRecords(['assistants', 'review', handle], (signal) =>
-    api.assistants.review.query({ handle }, { signal }),
-  )
+  // It is read once, as a version that came while this one is read would be decided on unseen.
+  const { data, error } = useQuery({
+    queryKey: ['reviewed assistant', handle],
+    queryFn: ({ signal }) => withFreshSession(() => api.assistants.review.query({ handle }, { signal })),
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+  })
   if (error) return <ErrorMessage error={error} />
   if (!data) return <Skeleton height="low" />
-  // What only some people have had until now was never approved, so all of it is shown.
+  // A version that only some people have had until now was never approved, so all of it is shown.
   const approved = data.audience === 'all' ? data.publishedContent : null
-  return <Differences before={approved ?? emptyContent} after={data.content} />
+  return (
+    <>
+      <input type="hidden" name="version" value={data.version} />
+      <Differences before={approved ?? emptyContent} after={data.content} />
+    </>
+  )
+}
+
+/** Returns the version that is shown; throws before there is one. */
+function readVersion(form: FormData): number {
+  const version = form.get('version')
+  if (version === null) throw new InputError(t('page.working'))
+  return Number(version)
 }
 
 const emptyContent = { name: '', model: '' }
@@ -59,7 +78,7 @@ const Approve = ({ assistant }: { assistant: WaitingAssistant }) => {
       text={t('app.admin.approveAssistantText')}
       action={t('app.admin.approveAssistant')}
       width="wide"
-      act={() => api.assistants.approve.mutate({ handle, version })}
+      act={(form) => api.assistants.approve.mutate({ handle, version: readVersion(form) })}
     >
       <ReviewedChange {...assistant} />
     </ActionButton>
@@ -76,7 +95,10 @@ const Refuse = ({ assistant }: { assistant: WaitingAssistant }) => {
       action={t('app.admin.refuseAssistant')}
       isDangerous
       width="wide"
-      act={(form) => api.assistants.refuse.mutate({ handle, version, reason: String(form.get('reason') ?? '') })}
+      act={(form) => {
+        const reason = String(form.get('reason') ?? '')
+        return api.assistants.refuse.mutate({ handle, version: readVersion(form), reason })
+      }}
     >
       <ReviewedChange {...assistant} />
       <LabelledField label={t('app.admin.refusalReason')}>
