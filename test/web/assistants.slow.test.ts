@@ -142,6 +142,75 @@ describeWith('chromium')('assistants in a real browser', () => {
     expect(complaints).toEqual([])
   })
 
+  test('a person whose assistant is gone chooses another one, and loses no text', async () => {
+    const { svc } = app
+    const owner = await addPerson(svc, ['tutors'])
+    await owner.create('tutor')
+    await owner.call('share', { handle: 'tutor', audience: 'groups', groups: ['tutors'] })
+    await using dora = await openChat(svc, 'dora')
+    const { page } = dora
+    const [person] = await svc.rows<{ id: number }>("select id from users where username = 'dora'")
+    await svc.host.admin.setGroups({ user: { id: person?.id ?? 0 }, groups: ['tutors'] })
+    await page.goto('/chat?assistant=tutor')
+    await page.getByText('Hello, what do you write about?').waitFor()
+    await dora.sendQuestion('How do I begin?')
+    await page.getByRole('article', { name: 'Message from Thesis helper, version 1' }).waitFor()
+    await dora.answered()
+    await owner.call('delete', { handle: 'tutor' })
+    await page.reload()
+    await page.getByText('There is no assistant “tutor” that you can ask.').waitFor()
+    await expectAccessible(page)
+    const send = page.getByRole('button', { name: 'Send', exact: true })
+    await page.getByRole('textbox', { name: 'Message', exact: true }).fill('And how do I end?')
+    expect(await send.isDisabled()).toBe(true)
+    await page.getByRole('combobox', { name: 'Choose another' }).click()
+    await page.getByRole('option', { name: /Mock 2/ }).click()
+    await page.getByText('There is no assistant “tutor”').waitFor({ state: 'detached' })
+    await send.click()
+    await page.getByRole('article', { name: 'Message from Mock 2' }).waitFor()
+    await dora.answered()
+
+    await writeAssistant(page, 'Essay helper')
+    const instructions = page.getByRole('textbox', { name: 'Instructions' })
+    const creation = Promise.withResolvers<void>()
+    await page.route(/assistants\.create/, async (route) => {
+      await creation.promise
+      await route.continue()
+    })
+    await page.getByRole('button', { name: 'Save as a draft' }).click()
+    await page.getByText('Working …').waitFor()
+    await instructions.fill('Answer as an editor would.')
+    creation.resolve()
+    await waitForAddress(page, /\/assistants\/essay-helper\/edit$/)
+    await page.getByText('These changes were kept from before.').waitFor()
+    expect(await instructions.inputValue()).toBe('Answer as an editor would.')
+
+    await page.goto('/chat?assistant=essay-helper@1')
+    await page.getByRole('combobox', { name: /Essay helper, draft 1/ }).waitFor()
+    await dora.sendQuestion('Is it good?')
+    await page.getByRole('article', { name: /^Message from Essay helper/ }).waitFor()
+    await dora.answered()
+    const chat = page.url()
+    await page.goto('/assistants/essay-helper/edit')
+    await page.getByText('These changes were kept from before.').waitFor()
+    await page.getByRole('button', { name: 'Save as a draft' }).click()
+    await page.getByText('Version 2 is saved.').waitFor()
+    await page.goto(chat)
+    await page.getByRole('combobox', { name: /Essay helper, draft 2/ }).waitFor()
+
+    await page.goto('/assistants/essay-helper/edit')
+    await page.route(/assistants\.delete/, (route) => route.abort())
+    const remove = async () => {
+      await page.getByRole('button', { name: 'Delete this assistant' }).click()
+      await page.getByRole('alertdialog').getByRole('button', { name: 'Delete' }).click()
+    }
+    await remove()
+    await page.getByText('The service cannot be reached.').waitFor()
+    await page.unroute(/assistants\.delete/)
+    await remove()
+    await page.getByText('There are no assistants yet').waitFor()
+  })
+
   test('an administrator reads word by word what is for all, approves and refuses it', async () => {
     await using reviewed = await startWithProvider(answers('Good day.'), {}, { ASSISTANTS_REVIEW: 'true' })
     const { svc } = reviewed
@@ -156,11 +225,18 @@ describeWith('chromium')('assistants in a real browser', () => {
     await dialog.getByText('Answer as a librarian.').waitFor()
     await expectAccessible(page)
     await shot(page, 'review')
+    const later = { description: 'Helps with every thesis.' }
+    await owner.call('save', { handle: 'helper', content: buildContent(later), publish: true })
+    await dialog.getByRole('button', { name: 'Approve' }).click()
+    await dialog.getByText('Version 2 waits for approval now.').waitFor()
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('button', { name: 'Approve' }).click()
+    await dialog.getByText('Helps with every thesis.').waitFor()
     await dialog.getByRole('button', { name: 'Approve' }).click()
     await dialog.waitFor({ state: 'detached' })
     expect((await owner.call('get', { handle: 'helper' })).data).toMatchObject({ audience: 'all', waiting: null })
 
-    const content = buildContent({ systemPrompt: 'Answer as an archivist.' })
+    const content = buildContent({ ...later, systemPrompt: 'Answer as an archivist.' })
     await owner.call('save', { handle: 'helper', content, publish: true })
     await page.reload()
     await page.getByRole('button', { name: 'Refuse' }).click()
@@ -170,9 +246,9 @@ describeWith('chromium')('assistants in a real browser', () => {
     await dialog.waitFor({ state: 'detached' })
     await page.getByText('No assistant waits for approval.').waitFor()
     expect((await owner.call('get', { handle: 'helper' })).data).toMatchObject({
-      published: 1,
-      refusal: { version: 2, reason: 'We have no archive.' },
+      published: 2,
+      refusal: { version: 3, reason: 'We have no archive.' },
     })
-    expect(complaints).toEqual([])
+    expect(complaints).toEqual([expect.stringContaining('409')])
   })
 })

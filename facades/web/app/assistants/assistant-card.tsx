@@ -1,7 +1,7 @@
 import { Link, useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
 import type { Assistant } from '../shared/api/client.ts'
-import { toggleFavouriteAssistant } from '../shared/models/assistants.ts'
+import { refreshAssistants, toggleFavouriteAssistant } from '../shared/models/assistants.ts'
 import { t } from '../shared/text/labels.ts'
 import { Avatar } from '../shared/ui/avatar.tsx'
 import { getButtonClass } from '../shared/ui/button.tsx'
@@ -109,7 +109,11 @@ function CardMenu({ assistant }: { assistant: Assistant }) {
           />
         )}
         {typeof dialog === 'object' && (
-          <ConfirmDialog {...dialog} confirm={() => dialog.act().catch(setError)} close={close} />
+          <ConfirmDialog
+            {...dialog}
+            confirm={() => dialog.act().then(refreshAssistants).catch(setError)}
+            close={close}
+          />
         )}
       </Suspense>
     </>

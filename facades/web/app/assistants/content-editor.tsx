@@ -1,5 +1,5 @@
 import { useNavigate } from '@tanstack/react-router'
-import { type FormEvent, useEffect, useRef, useState } from 'react'
+import { type FormEvent, useCallback, useEffect, useRef, useState } from 'react'
 import { api } from '../shared/api/client.ts'
 import {
   type ContentForm,
@@ -37,7 +37,7 @@ interface ContentEditorProps {
 /** The form for the content of an assistant. Each save makes a version. */
 export function ContentEditor({ stored, form: saved, models }: ContentEditorProps) {
   const { form, basedOn, isKept, change, discard, rebase, finish } = useEditorDraft(stored, saved)
-  const { save, state, error } = useSave(stored, { form, basedOn, finish })
+  const { save, isSaving, error } = useSave(stored, { form, basedOn, finish })
   const isDirty = !isSameForm(form, saved)
   const isOutdated = isDirty && stored !== undefined && basedOn !== null && basedOn < stored.latest
   const submit = (event: FormEvent<HTMLFormElement>) => {
@@ -68,20 +68,14 @@ export function ContentEditor({ stored, form: saved, models }: ContentEditorProp
       </div>
       <div className={styles.foot}>
         <p className={styles.state} role="status">
-          {describeState(stored, isDirty, state)}
+          {describeState(stored, isDirty, isSaving)}
         </p>
         <ErrorMessage error={error} />
         <Toolbar align="end">
-          <Button type="submit" form={FORM_ID} value="keep" aria-disabled={state === 'saving' || isOutdated}>
+          <Button type="submit" form={FORM_ID} value="keep" aria-disabled={isSaving || isOutdated}>
             {t('app.assistants.saveDraft')}
           </Button>
-          <Button
-            type="submit"
-            form={FORM_ID}
-            value={PUBLISH}
-            kind="primary"
-            aria-disabled={state === 'saving' || isOutdated}
-          >
+          <Button type="submit" form={FORM_ID} value={PUBLISH} kind="primary" aria-disabled={isSaving || isOutdated}>
             {t('app.assistants.saveAndPublish')}
           </Button>
         </Toolbar>
@@ -93,11 +87,9 @@ export function ContentEditor({ stored, form: saved, models }: ContentEditorProp
 const FORM_ID = 'assistant'
 const PUBLISH = 'publish'
 
-type SaveState = 'ready' | 'saving' | 'saved'
-
 /** Says which version answers, and whether something is not saved. */
-function describeState(stored: StoredAssistant | undefined, isDirty: boolean, state: SaveState): string {
-  if (state === 'saving') return t('page.working')
+function describeState(stored: StoredAssistant | undefined, isDirty: boolean, isSaving: boolean): string {
+  if (isSaving) return t('page.working')
   if (isDirty) return t('app.assistants.unsaved')
   if (!stored) return t('app.assistants.notMade')
   const { published, latest, waiting } = stored
@@ -108,95 +100,127 @@ function describeState(stored: StoredAssistant | undefined, isDirty: boolean, st
     : t('app.assistants.newerDraft', { version: published, latest })
 }
 
-/** What is written: a draft of this browser, or else the newest content. */
-function useEditorDraft(stored: StoredAssistant | undefined, saved: ContentForm) {
-  const { connection, conversationKey } = useSession()
-  const latest = stored?.latest ?? null
-  const [store] = useState(
-    () => new StoredDraft(conversationKey, String(connection.userinfo?.id), `assistant:${stored?.handle ?? ''}`),
-  )
+/** Keeps a draft in a store, and opens the one that it had. */
+function useKeptDraft(store: StoredDraft) {
   const [draft, setDraft] = useState<EditorDraft>()
+  const current = useRef<EditorDraft>(undefined)
   const [isKept, setKept] = useState(false)
+  const show = useCallback((next: EditorDraft | undefined) => {
+    current.current = next
+    setDraft(next)
+  }, [])
   useEffect(() => {
     let isCurrent = true
     void store.open().then((text) => {
       const kept = parseDraft(text)
-      if (!isCurrent || !kept) return
-      // What was typed before the draft was read is newer.
-      setDraft((written) => written ?? kept)
+      // A text that was typed before the draft was read is newer.
+      if (!isCurrent || !kept || current.current) return
+      show(kept)
       setKept(true)
     })
     return () => {
       isCurrent = false
     }
-  }, [store])
+  }, [store, show])
   const write = (next: EditorDraft) => {
-    setDraft(next)
+    show(next)
     store.saveSoon(serializeDraft(next))
   }
-  const finish = () => {
-    setDraft(undefined)
+  const discard = () => {
+    show(undefined)
     setKept(false)
     store.remove()
   }
-  const { form, basedOn } = draft ?? { form: saved, basedOn: latest }
+  return {
+    draft,
+    /** Returns the draft as it is now, for calls that began before it was written. */
+    getCurrent: () => current.current,
+    /** True if the draft was there when the page opened. */
+    isKept,
+    write,
+    discard,
+  }
+}
+
+/** Has the form show a draft of this browser, or the newest content if there is none. */
+function useEditorDraft(stored: StoredAssistant | undefined, saved: ContentForm) {
+  const { connection, conversationKey } = useSession()
+  const openStore = (handle: string) =>
+    new StoredDraft(conversationKey, String(connection.userinfo?.id), `assistant:${handle}`)
+  const [store] = useState(() => openStore(stored?.handle ?? ''))
+  const { draft, getCurrent, isKept, write, discard } = useKeptDraft(store)
+  const finish = async (saved: ContentForm, version: number) => {
+    const written = getCurrent()
+    if (!written || written.form === saved) return discard()
+    const next = { form: { ...written.form, handle: saved.handle }, basedOn: version }
+    if (stored) return write(next)
+    // The page of the assistant opens it.
+    await openStore(saved.handle).saveOrHold(serializeDraft(next))
+    discard()
+  }
+  const newest: EditorDraft = { form: saved, basedOn: stored?.latest ?? null }
+  // A change may come from a call that began before other changes.
+  const change = (members: Partial<ContentForm>) => {
+    const { form, basedOn } = getCurrent() ?? newest
+    write({ form: { ...form, ...members }, basedOn })
+  }
+  const { form, basedOn } = draft ?? newest
   return {
     form,
     basedOn,
-    /** True if the draft was there when the page opened. */
     isKept,
-    change: (members: Partial<ContentForm>) => write({ form: { ...form, ...members }, basedOn }),
-    discard: finish,
+    change,
+    discard,
     /** Has the draft replace the newest content, although it was made from an earlier one. */
-    rebase: () => write({ form, basedOn: latest }),
+    rebase: () => write({ form, basedOn: newest.basedOn }),
+    /** Ends the draft that was saved; a text that was written meanwhile stays as a draft from the saved version. */
     finish,
   }
 }
 
 interface SavedDraft extends EditorDraft {
-  finish: () => void
+  finish: (saved: ContentForm, version: number) => Promise<void>
 }
 
 function useSave(stored: StoredAssistant | undefined, { form, basedOn, finish }: SavedDraft) {
   const navigate = useNavigate()
-  const [state, setState] = useState<SaveState>('ready')
+  const [isSaving, setSaving] = useState(false)
   const [error, setError] = useState<unknown>()
-  const isSaving = useRef(false)
+  const isRunning = useRef(false)
   const save = async (publish: boolean) => {
-    if (isSaving.current) return
-    isSaving.current = true
-    setState('saving')
+    if (isRunning.current) return
+    isRunning.current = true
+    setSaving(true)
     setError(undefined)
     try {
-      await store(stored, { form, basedOn }, publish)
+      const { version } = await store(stored, { form, basedOn }, publish)
       await refreshAssistants()
-      finish()
-      setState('saved')
+      await finish(form, version)
       if (!stored) await navigate({ to: '/assistants/$handle/edit', params: { handle: form.handle }, replace: true })
     } catch (failure) {
-      setState('ready')
       setError(failure)
       // If somebody else has saved meanwhile, their version is shown beside this one.
       await refreshAssistants()
     } finally {
-      isSaving.current = false
+      isRunning.current = false
+      setSaving(false)
     }
   }
-  return { save, state, error }
+  return { save, isSaving, error }
 }
 
 async function store(
   stored: StoredAssistant | undefined,
   { form, basedOn }: EditorDraft,
   publish: boolean,
-): Promise<void> {
+): Promise<{ version: number }> {
   const content = toContent(form)
-  if (stored)
-    await api.assistants.save.mutate({
-      handle: stored.handle,
-      content,
-      publish,
-      ...(basedOn !== null && { basedOn }),
-    })
-  else await api.assistants.create.mutate({ handle: form.handle, content, publish }).catch(explainHandle(form.handle))
+  if (!stored)
+    return api.assistants.create.mutate({ handle: form.handle, content, publish }).catch(explainHandle(form.handle))
+  return api.assistants.save.mutate({
+    handle: stored.handle,
+    content,
+    publish,
+    ...(basedOn !== null && { basedOn }),
+  })
 }

@@ -1,5 +1,6 @@
 import { useNavigate } from '@tanstack/react-router'
 import type { StoredAssistant } from '../shared/assistants/content.ts'
+import { refreshAssistants } from '../shared/models/assistants.ts'
 import { t } from '../shared/text/labels.ts'
 import { Outcome, useAction } from '../shared/ui/action-form.tsx'
 import { ConfirmButton } from '../shared/ui/confirm-button.tsx'
@@ -14,8 +15,10 @@ export function EndingSection({ stored }: { stored: StoredAssistant }) {
   const ending = stored.isOwner ? buildDeletion(stored) : buildLeaving(stored)
   const end = () =>
     void run(async () => {
-      await navigate({ to: '/assistants' })
       await ending.act()
+      // This page would read again an assistant that it may not show anymore.
+      await navigate({ to: '/assistants' })
+      await refreshAssistants()
       return undefined
     })
   return (

@@ -1,10 +1,10 @@
 import { type Assistant, api } from '../shared/api/client.ts'
-import { refreshAssistants } from '../shared/models/assistants.ts'
 import { t } from '../shared/text/labels.ts'
 import type { Confirmation } from '../shared/ui/confirm-button.tsx'
 
 /** A step that ends what the person has with an assistant, and the question before it. */
 export interface Ending extends Confirmation {
+  /** The lists still have the assistant until they are read again. */
   act: () => Promise<unknown>
 }
 
@@ -14,18 +14,12 @@ export const buildDeletion = ({ handle, name }: Ended): Ending => ({
   title: t('app.assistants.deleteTitle', { name }),
   text: t('app.assistants.deleteText'),
   action: t('app.delete'),
-  act: async () => {
-    await api.assistants.delete.mutate({ handle })
-    await refreshAssistants()
-  },
+  act: () => api.assistants.delete.mutate({ handle }),
 })
 
 export const buildLeaving = ({ handle, name }: Ended): Ending => ({
   title: t('app.assistants.leaveTitle', { name }),
   text: t('app.assistants.leaveText'),
   action: t('app.assistants.leave'),
-  act: async () => {
-    await api.assistants.leave.mutate({ handle })
-    await refreshAssistants()
-  },
+  act: () => api.assistants.leave.mutate({ handle }),
 })

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'react'
 import { useChatSettings } from '../shared/chat-settings.ts'
 import { StoredDraft, useStoredDraft } from '../shared/conversation/draft.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
-import { isAssistantId } from '../shared/models/assistants.ts'
+import { isAssistantId, readHandle } from '../shared/models/assistants.ts'
 import { type ChatModel, useChosenModel } from '../shared/models/models.ts'
 import { useSession } from '../shared/session.tsx'
 import { useConversation } from './conversations.ts'
@@ -41,7 +41,7 @@ function usePreferredModel(
   { choose, forget }: Pick<ReturnType<typeof useDraftModel>, 'choose' | 'forget'>,
 ) {
   const { model: last, choose: recordUse } = useChosenModel(models)
-  const preferred = models?.find(({ modelId }) => modelId === preferredId)
+  const preferred = models && preferredId !== undefined ? findPreferred(models, preferredId) : undefined
   // A plain model would answer without what the assistant knows, so nobody is asked in its place.
   const isMissing = models !== undefined && !preferred && isAssistantId(preferredId)
   return {
@@ -57,6 +57,11 @@ function usePreferredModel(
     },
   }
 }
+
+/** Returns a model by its name. If the list has another draft of the assistant by now, that one is returned. */
+const findPreferred = (models: readonly ChatModel[], id: string): ChatModel | undefined =>
+  models.find(({ modelId }) => modelId === id) ??
+  (isAssistantId(id) ? models.findLast(({ assistant }) => assistant?.handle === readHandle(id)) : undefined)
 
 /** Keeps the choice of an assistant for a chat that has just begun. */
 export async function keepAssistant(key: ConversationKey, owner: string, slug: string, modelId: string): Promise<void> {
