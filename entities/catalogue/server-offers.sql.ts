@@ -4,7 +4,7 @@ import type { ToolKind } from './ai-tool.ts'
 import type { CallableServerRow } from './mcp-server.sql.ts'
 import { approvalVersion } from './tool-approval.sql.ts'
 
-/** What a tool server offers of one kind to the same groups. */
+/** The offers of one kind that a tool server makes to the same groups. */
 export interface ServerOfferRow {
   offer: {
     kind: ToolKind

@@ -14,7 +14,7 @@ export function ToolFields({ form: { model, tools }, change, models }: FieldsPro
   })
   const ids = new Set(models.find(({ modelId }) => modelId === model)?.toolIds ?? [])
   const offered = (data?.items ?? []).filter(({ id }) => ids.has(Number(id))).map(({ name }) => name)
-  // What was chosen for another model stays until it is taken away.
+  // A tool that was chosen for another model stays until it is taken away.
   const listed = [...offered, ...(tools ?? []).filter((name) => !offered.includes(name))]
   const toggle = (name: string, isChosen: boolean) =>
     change({ tools: isChosen ? [...(tools ?? []), name] : (tools ?? []).filter((each) => each !== name) })

@@ -46,7 +46,7 @@ export function ChatOptionsDialog(props: ChatOptionsProps & { close: () => void 
 
 interface ParameterFieldsProps {
   options: ChatOptions
-  /** What the assistant sets, which can't be changed. */
+  /** The parameters that the assistant sets, which nobody changes in a chat. */
   fixed: { temperature?: number | undefined; maxTokens?: number | undefined }
   thinkingSteps: ReturnType<typeof listThinkingSteps>
   /** The longest answer of the model, if it is known. */

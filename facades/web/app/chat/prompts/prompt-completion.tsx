@@ -12,7 +12,7 @@ import { fillPrompt, listVariables } from './prompt-text.ts'
 import { type Prompt, usePrompts } from './prompts.ts'
 
 interface PromptCompletionProps {
-  /** What is typed after the slash. */
+  /** The characters after the slash, by which prompts are found. */
   typed: string
   /** The text before the caret, and after it. */
   before: string

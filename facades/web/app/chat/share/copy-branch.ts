@@ -14,7 +14,7 @@ import { isSummary } from '../sent-history.ts'
 import { readShownBranch } from '../shown-branch.ts'
 import { readSystemPrompt } from '../system-prompt.ts'
 
-/** What a copy contains beside the texts. */
+/** The parts of a chat that a copy contains beside its texts. */
 export interface ShareOptions {
   files: boolean
   instructions: boolean

@@ -8,7 +8,7 @@ export type StoredAssistant = Awaited<ReturnType<typeof api.assistants.get.query
 /** The content of a version of an assistant. */
 export type Content = Parameters<typeof api.assistants.save.mutate>[0]['content']
 
-/** What is written in the form, as it is written. */
+/** The values of the fields, as they are written. */
 export interface ContentForm {
   name: string
   handle: string
@@ -30,7 +30,7 @@ export interface ContentForm {
   allowModelSelect: boolean
 }
 
-/** What the fields of a form show, and how they change it. */
+/** The values that fields show, and the function by which they change them. */
 export interface FieldsProps {
   form: ContentForm
   change: (members: Partial<ContentForm>) => void
@@ -108,7 +108,7 @@ export function toContent(form: ContentForm): Content {
   }
 }
 
-/** What is written and not saved, which this browser keeps encrypted. */
+/** A form that is not saved, which this browser keeps encrypted. */
 export interface EditorDraft {
   form: ContentForm
   /** The version from which it was made; null for an assistant that is not made yet. */
