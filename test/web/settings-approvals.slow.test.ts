@@ -6,12 +6,13 @@ import { shareResource } from '../kit/share-resource.ts'
 import { openChat } from '../kit/web/chat.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
 import { showSettings } from '../kit/web/pages.ts'
+import { roomControls } from '../kit/web/rooms.ts'
 
 const mail = shareResource(() => startToolServer([buildTool('send')]))
 const svc = shareResource(() => startGateway([{ label: 'Mail', url: mail.url, requireApproval: 'always' }]))
 
 describeWith('chromium')('the approvals in the settings', () => {
-  test('a call of a program appears in the settings and in a chat, is allowed, and runs once', async () => {
+  test('a call of a program appears in settings, chats and rooms, is allowed, and runs once', async () => {
     await using person = await openChat(svc, 'ada')
     const { page, complaints } = person
     await showSettings(page, 'approvals')
@@ -71,6 +72,10 @@ describeWith('chromium')('the approvals in the settings', () => {
       .createFor({ user: { id }, name: 'agent', abilities: ['mcp'] })
       .then(({ token }) => callTool(svc, 'mail_send', { token, input: { text: 'to Flo' } }))
     await page.getByText('May “agent” call “mail_send”?').waitFor()
+
+    await page.goto('/rooms')
+    await roomControls(page).createRoom('Seminar')
+    await page.getByRole('status').filter({ hasText: 'May “agent” call “mail_send”?' }).waitFor()
     await showSettings(page, 'approvals')
     await page.getByText('"text": "to Flo"').waitFor()
     expect(complaints).toEqual([])
