@@ -22,13 +22,20 @@ const listTagged = ({ name }: typeof debian): string[] =>
     readFileSync(`${import.meta.dirname}/${file}`, 'utf8').includes(`// @module-tag ${name}\n`),
   )
 
-const suffixes = [/\.drill\.test\.ts$/, /\.slow\.test\.ts$/, /\.test\.ts$/]
-
-/** Drills begin first and slow files next, so that at the end no worker goes on alone. Vitest sorts by remembered times, or by size. */
-class LongestFirst extends BaseSequencer {
+/**
+ * Slow files begin first, so that at the end no worker goes on alone, and drills are spread among them: they mostly wait,
+ * and many at once are late for their own leases. Vitest sorts by remembered times, or by size.
+ */
+class DrillsAmongSlow extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const rank = ({ moduleId }: TestSpecification) => suffixes.findIndex((suffix) => suffix.test(moduleId))
-    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b))
+    const sorted = await super.sort(files)
+    const takeAll = (suffix: string) => sorted.filter(({ moduleId }) => moduleId.endsWith(suffix))
+    const waiting = takeAll('.drill.test.ts')
+    const longest = takeAll('.slow.test.ts')
+    const others = sorted.filter((file) => !waiting.includes(file) && !longest.includes(file))
+    const between = Math.max(1, Math.floor(longest.length / waiting.length))
+    const mixed = longest.flatMap((file, index) => (index % between === 0 ? [...waiting.splice(0, 1), file] : [file]))
+    return [...mixed, ...waiting, ...others]
   }
 }
 
@@ -70,11 +77,11 @@ export default defineConfig(({ mode }) => ({
     hookTimeout: 300_000,
     // A busy machine is late, and what is there at once is seen at once.
     expect: { poll: { timeout: 60_000 } },
-    maxWorkers: 4,
+    maxWorkers: 6,
     // Node runs the sources as they are: transforming them for each worker would take longer than most files of tests.
     experimental: { viteModuleRunner: false, nodeLoader: false },
     tags: [debian],
-    sequence: { sequencer: LongestFirst },
+    sequence: { sequencer: DrillsAmongSlow },
     // A worker keeps the modules of the service from file to file: each file for itself would load them for a second.
     isolate: false,
     unstubEnvs: true,
