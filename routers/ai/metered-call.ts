@@ -208,8 +208,8 @@ export class MeteredCall {
   #streamAnswer(call: ModelCall): AsyncIterable<readonly AnswerPart[]> {
     const answer = this.#approvals.approvedCalls.stream(this.#ctx.services.ai.models, call, this.#meter)
     const written = this.#record.iterateWithin(answer)
-    const steps = this.#cited ? citeStream(written, this.#cited) : written
-    return this.#reservation.isEnforced ? this.#cut.withinReservation(steps) : steps
+    const steps = this.#reservation.isEnforced ? this.#cut.withinReservation(written) : written
+    return this.#cited ? citeStream(steps, this.#cited) : steps
   }
 
   #timeLimit() {

@@ -1,7 +1,17 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { beforeEach, expect, test } from 'vitest'
-import { answers, callsTool, callsTools, canary } from '../kit/ai/provider.ts'
+import {
+  answers,
+  beginStream,
+  buildChunk,
+  buildCompletion,
+  callsTool,
+  callsTools,
+  canary,
+  endStream,
+  sendJson,
+} from '../kit/ai/provider.ts'
 import { startWithProvider } from '../kit/ai/provider-service.ts'
 import { addAssistantWithKnowledge, readAddress } from '../kit/assistants/answers.ts'
 import { callKnowledge } from '../kit/assistants/knowledge.ts'
@@ -64,6 +74,63 @@ test('numbers that were not given never reach the reader, whole and in pieces', 
     for await (const { choices } of stream) chunks.push(choices[0]?.delta.content ?? '')
     expect([whole.choices[0]?.message.content, chunks.join('')]).toEqual([read, read])
   }
+})
+
+test('an answer in JSON keeps its lists, in a code block or by itself', TIMEOUT, async () => {
+  const { asker, model } = await addAssistantWithKnowledge(app.svc, { 'fees.md': fees })
+  for (const text of ['{"fees": [1, 40], "places": [7]}', '```json\n[7]\n```\n']) {
+    await app.answerBy(answers(text, [...text]))
+    const { choices } = (await (await complete(asker.token, model)).json()) as {
+      choices: { message: { content: string } }[]
+    }
+    expect(choices[0]?.message.content).toBe(text)
+  }
+})
+
+test('text that never ends what it began is passed on at once', TIMEOUT, async () => {
+  const { asker, model } = await addAssistantWithKnowledge(app.svc, { 'fees.md': fees })
+  const { openai } = clients(asker)
+  for (const piece of [' '.repeat(400), '`'.repeat(600), `\`\`\`${'x'.repeat(600)}`, `\`\`\`\n${'~'.repeat(400)}`]) {
+    const { promise: isRead, resolve: markRead } = Promise.withResolvers<void>()
+    await app.answerBy(async (_, response) => {
+      beginStream(response)
+      response.write(buildChunk({ delta: { content: piece } }))
+      await isRead
+      endStream(response)
+    })
+    let text = ''
+    const stream = await openai.chat.completions.create({ model, messages: [{ role: 'user', content }], stream: true })
+    for await (const { choices } of stream) {
+      text += choices[0]?.delta.content ?? ''
+      if (text.length > 100) markRead()
+    }
+    expect(text).toBe(piece)
+  }
+})
+
+test('a citation before a tool call stays before it, whole and streamed', TIMEOUT, async () => {
+  const { asker, model } = await addAssistantWithKnowledge(app.svc, { 'fees.md': fees })
+  const calls = [{ index: 0, id: 'call-1', type: 'function', function: { name: 'book', arguments: '{}' } }]
+  await app.answerBy(({ body }, response) => {
+    const message = { role: 'assistant', content: 'It costs 40 euros [1]', tool_calls: calls }
+    const choices = [{ index: 0, message, finish_reason: 'tool_calls' }]
+    if (!body.stream) return sendJson(response, { ...buildCompletion(''), choices })
+    beginStream(response)
+    response.write(buildChunk({ delta: { content: message.content } }))
+    response.write(buildChunk({ delta: { tool_calls: calls } }))
+    response.write(buildChunk({ delta: {}, finish_reason: 'tool_calls' }))
+    response.end('data: [DONE]\n\n')
+  })
+  const { anthropic } = clients(asker)
+  const tools = [{ name: 'book', input_schema: { type: 'object' as const } }]
+  const question = { model, max_tokens: 100, messages: [{ role: 'user' as const, content }], tools }
+  const blocks = [
+    { type: 'text', text: 'It costs 40 euros [1]', citations: [{ title: 'fees.md' }] },
+    { type: 'tool_use', name: 'book' },
+  ]
+
+  expect((await anthropic.messages.create(question)).content).toMatchObject(blocks)
+  expect((await anthropic.messages.stream(question).finalMessage()).content).toMatchObject(blocks)
 })
 
 const written = 'It costs 40 euros [1]. Ask [7] again [1].'

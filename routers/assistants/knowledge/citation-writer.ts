@@ -1,4 +1,4 @@
-import type { Source, TextPart, TextRange } from '../../ports/ai/messages.ts'
+import type { Source, TextRange } from '../../ports/ai/messages.ts'
 import type { AnswerPart, ModelAnswer } from '../../ports/ai/models.ts'
 import type { CitedPassages } from './cited-passages.ts'
 
@@ -9,11 +9,13 @@ const citation = /[[【]\s*\^?(\d{1,3}(?:\s*[,;–-]\s*\^?\d{1,3})*)\s*(?:†[^\
 const beginOfCitation = /[[【][\s\d^,;–-]{0,80}(?:†[^\]】\n]{0,80})?$/y
 
 /** Spaces before a citation are its own, as they go with one that is removed. */
-const spaces = / +/y
+const spaces = / {1,80}/y
 const plainText = /[^ [【`\n~]+/y
-const backticks = /`+/y
-const openingFence = /[ \t]{0,12}(?:(`{3,})[^`\n]*|(~{3,})[^\n]*)\n/y
-const beginOfFence = /[ \t]{0,12}(?:`{1,2}|`{3,}[^`\n]*|~{1,2}|~{3,}[^\n]*)?$/y
+const backticks = /`{1,80}/y
+// Repetitions are bounded, since a stream waits for the end of whatever has begun.
+const openingFence = /[ \t]{0,12}(?:(`{3,80})[^`\n]{0,200}|(~{3,80})[^\n]{0,200})\n/y
+const beginOfFence = /[ \t]{0,12}(?:`{1,2}|`{3,80}[^`\n]{0,200}|~{1,2}|~{3,80}[^\n]{0,200})?$/y
+const beginOfClosingFence = /[ \t]{0,12}[`~]{0,80}[ \t\r]{0,80}$/y
 
 /** Longest code within a line that is waited for. */
 const MAX_INLINE_CODE = 500
@@ -27,8 +29,8 @@ interface Settled {
 }
 
 /**
- * Writes the text of an answer with the numbers that the service gave, and without all others. Code stays as it is: a
- * number in brackets is an index there.
+ * Writes the text of an answer with the numbers that the service gave, and without all others. Code and JSON stay as they
+ * are: a number in brackets is an index there, or the member of a list.
  */
 export class CitationWriter {
   readonly #passages: CitedPassages
@@ -36,6 +38,8 @@ export class CitationWriter {
   /** The characters that close the present code block. */
   #fence: string | undefined
   #isAtLineStart = true
+  /** True if the answer begins with a brace, as JSON does; undefined before its first letter. */
+  #isJson: boolean | undefined
   /** Characters that were read and written. */
   #read = 0
   #written = 0
@@ -52,7 +56,7 @@ export class CitationWriter {
     return this.#settle(false)
   }
 
-  /** Returns the rest of the text. */
+  /** Returns the rest of the text, because something else follows. */
   end(): AnswerPart[] {
     return this.#settle(true)
   }
@@ -101,6 +105,8 @@ export class CitationWriter {
   #next(isEnd: boolean): Settled | undefined {
     const rest = this.#rest
     if (rest === '') return undefined
+    this.#isJson ??= /\S/.exec(rest)?.[0].startsWith('{')
+    if (this.#isJson) return toPlain(rest)
     if (this.#fence !== undefined) return this.#nextOfFence(this.#fence, isEnd)
     if (!this.#isAtLineStart) return this.#nextOfLine(isEnd)
     const opening = match(openingFence, rest, 0)
@@ -124,7 +130,7 @@ export class CitationWriter {
     const end = this.#rest.indexOf('\n')
     const line = end < 0 ? this.#rest : this.#rest.slice(0, end + 1)
     const isWhole = end >= 0 || isEnd
-    if (this.#isAtLineStart && !isWhole && /^[ \t]{0,12}[`~]*\s*$/.test(line)) return undefined
+    if (this.#isAtLineStart && !isWhole && match(beginOfClosingFence, line, 0)) return undefined
     const isClosing = this.#isAtLineStart && isWhole && line.trim().startsWith(fence) && /^(`+|~+)$/.test(line.trim())
     if (isClosing) this.#fence = undefined
     return toPlain(line)
@@ -198,16 +204,15 @@ export async function* citeStream(
 function writePart(writer: CitationWriter, part: AnswerPart): AnswerPart[] {
   if (part.type === 'delta') return writer.write(part.text)
   if (part.type === 'source') return [{ ...part, ...(part.places && { places: writer.moveRanges(part.places) }) }]
-  return part.type === 'finish' ? [...writer.end(), part] : [part]
+  return [...writer.end(), part]
 }
 
 /** Writes the citations of a whole answer. Each passage is one source, with all places that cite it. */
 export function citeAnswer(answer: ModelAnswer, passages: CitedPassages): ModelAnswer {
   const writer = new CitationWriter(passages)
-  const written = answer.content.flatMap((part): (Exclude<Content, TextPart> | AnswerPart)[] => {
-    if (part.type === 'text') return writer.write(part.text)
-    return part.type === 'source' ? writePart(writer, part) : [part]
-  })
+  const written = answer.content.flatMap((part) =>
+    part.type === 'text' ? writer.write(part.text) : writePart(writer, part),
+  )
   const content: Content[] = []
   const cited = new Map<string, Source>()
   for (const part of [...written, ...writer.end()]) {
