@@ -210,7 +210,11 @@ export const assistantsRouter = router({
     .query(({ ctx, input }): Promise<AssistantReview> => readReview(ctx, input.handle)),
 
   approve: adminWith('write')
-    .meta(about('Approve the version of an assistant that waits: it answers all people from now on.'))
+    .meta(
+      about(
+        'Approve the version of an assistant that waits: it answers all people from now on. The files of its knowledge may change without another approval.',
+      ),
+    )
     .input(versionInput)
     .mutation(({ ctx, input }): Promise<VersionRef> => approve(ctx, input)),
 

@@ -16,7 +16,7 @@ export const aiShape = {
     .meta({ priority: 'may' }),
   ASSISTANTS_REVIEW: flag(false)
     .describe(
-      'Has an administrator approve each version of an assistant before all may use it: on the page of assistants, or by `svc assistants approve`. Until then the version before it answers. Assistants for groups need no approval.',
+      'Has an administrator approve each version of an assistant before all may use it: on the page of assistants, or by `svc assistants approve`. Until then the version before it answers. Assistants for groups need no approval, and neither do later changes of the files in the knowledge of an assistant.',
     )
     .meta({ priority: 'may' }),
   AI_MAX_BODY: count(2 * 1024 * 1024, 1024)
