@@ -42,7 +42,7 @@ export const countTokens = userWith('ai')
     const model = (await findRequestedModel(ctx, resolved))?.model
     const unique = { ...resolved, messages: [...withUniqueCallIds(resolved.messages)] }
     const adapted = model ? adaptRequest(ctx, unique, model) : unique
-    const knowledge = model && (await openAssistantKnowledge(ctx, adapted, model, false))
+    const knowledge = model && (await openAssistantKnowledge(ctx, adapted, model))
     const input = knowledge ? addKnowledge(adapted, knowledge) : adapted
     const issues = [
       ...validateRequest(input, model, 0, ctx.services.files.textExtractor),
@@ -58,7 +58,8 @@ export const countTokens = userWith('ai')
       input.messages.map(withoutAttachments),
     )
     const call = toCountCall(ctx, { ...input, messages: [...messages] }, model, knowledge)
-    const providerCount = await countByProvider(ctx, call)
+    // Nobody knows the passages before the search, which a count does not make.
+    const providerCount = knowledge?.search ? undefined : await countByProvider(ctx, call)
     return providerCount === undefined
       ? { inputTokens: await estimateTokens(call), estimated: true }
       : { inputTokens: providerCount, estimated: false }
@@ -84,7 +85,7 @@ function toCountCall(
   const selected = selectModelTools(model, request)
   const tools = listServiceTools(ctx, { model, request, selected, approvals, knowledge })
   const messages = approvals.approvedCalls.insertResults(request.messages as ResolvedMessage[])
-  const inputTokens = estimateInputTokens(request) + estimateToolTokens(tools)
+  const inputTokens = estimateInputTokens(request) + estimateToolTokens(tools) + (knowledge?.search?.maxTokens ?? 0)
   const { nativeTools } = selected
   return toModelCall(ctx, { request, model, messages, tools, nativeTools, inputTokens, files: noFiles })
 }

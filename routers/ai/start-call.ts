@@ -11,7 +11,7 @@ import type { MeteredCall } from './metered-call.ts'
 import { toModelCall } from './model-call.ts'
 import { type CallLookup, prepareCall } from './prepare-call.ts'
 import { adaptRequest, findUnsentParameters } from './request/adapt-request.ts'
-import { addKnowledge, openAssistantKnowledge } from './request/assistant-knowledge.ts'
+import { addKnowledge, addPassages, openAssistantKnowledge } from './request/assistant-knowledge.ts'
 import { Attachments } from './request/attachments.ts'
 import { InlineDocuments } from './request/inline-documents.ts'
 import { countFiles, estimateInputTokens, estimateToolTokens } from './request/input-tokens.ts'
@@ -48,7 +48,12 @@ export async function startCall(
   underWay.use(beginAiCall(ctx))
   return await prepareCall(ctx, async (lookup) => {
     using memory = new DisposableStack()
-    const { found, ...original } = await prepareOriginal(ctx, callerRequest, { ...options, lookup, memory })
+    const { found, ...original } = await prepareOriginal(ctx, callerRequest, {
+      ...options,
+      lookup,
+      memory,
+      isReservation: false,
+    })
     const { call, bounds, request } = original
     const fallbackNames = options.roomId === undefined ? listFallbacks(request, found) : []
     // Reserve last: nothing releases the reservation if a later step fails.
@@ -72,7 +77,8 @@ export async function reserveCalls(
   return await prepareCall(ctx, async (lookup) => {
     using memory = new DisposableStack()
     const calls: OriginalCall[] = []
-    for (const request of requests) calls.push(await prepareOriginal(ctx, request, { approvalMode, lookup, memory }))
+    const options = { approvalMode, lookup, memory, isReservation: true }
+    for (const request of requests) calls.push(await prepareOriginal(ctx, request, options))
     return reserveTogether(ctx, calls)
   })
 }
@@ -80,13 +86,15 @@ export async function reserveCalls(
 interface OriginalOptions extends Omit<StartOptions, 'ticket'> {
   lookup: CallLookup
   memory: DisposableStack
+  /** True if the call is not made now, so that nothing is searched for it. */
+  isReservation: boolean
 }
 
 /** Builds the call of the requested model with the most that it can take. */
 async function prepareOriginal(
   ctx: ChatContext,
   callerRequest: AiRequest,
-  { lookup, mapIssue = (issue) => issue, roomId, approvalMode, memory }: OriginalOptions,
+  { lookup, mapIssue = (issue) => issue, roomId, approvalMode, memory, isReservation }: OriginalOptions,
 ): Promise<OriginalCall & { found: FoundModel }> {
   const { conversation } = callerRequest
   const unresolved = { ...callerRequest, messages: [...withUniqueCallIds(callerRequest.messages)] }
@@ -94,7 +102,7 @@ async function prepareOriginal(
   const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation, approvalMode, roomId })
   const prepared = await prepareRequest(ctx, request, { find: lookup.find, mapIssue, roomId, approvalMode })
   await lookup.countRequest()
-  const call = await buildCall(ctx, prepared, approvals, memory)
+  const call = await buildCall(ctx, prepared, { approvals, memory, isReservation })
   return {
     call,
     bounds: boundCall(call, ctx.services.settings.maxOutputTokens),
@@ -138,7 +146,7 @@ async function prepareRequest(
     : findRoomModel(ctx, callerRequest, find))
   const model = found?.model
   const adapted = model ? adaptRequest(ctx, callerRequest, model) : callerRequest
-  const knowledge = model && (await openAssistantKnowledge(ctx, adapted, model))
+  const knowledge = model && (await openAssistantKnowledge(ctx, adapted, model, roomId))
   const request = knowledge ? addKnowledge(adapted, knowledge) : adapted
   const unsent = model ? await findUnsentParameters(ctx, request, model) : []
   const attachments = new Attachments(
@@ -169,8 +177,7 @@ async function findRoomModel(ctx: ChatContext, { model: name }: AiRequest, find:
 async function buildCall(
   ctx: ChatContext,
   { request, found: { model }, attachments, knowledge, mapIssue, ...estimated }: PreparedRequest,
-  approvals: Approvals,
-  memory: DisposableStack,
+  { approvals, memory, isReservation }: Pick<OriginalOptions, 'memory' | 'isReservation'> & { approvals: Approvals },
 ): Promise<ModelCall> {
   const person = `${ctx.caller.person.id}`
   const reserveBytes = (bytes: number) => void memory.use(ctx.services.limits.aiBytes.acquire(person, bytes))
@@ -180,23 +187,24 @@ async function buildCall(
     .catch((error: unknown) => {
       throw error instanceof Problem && error.issues.length > 0 ? mapIssues(error, mapIssue) : error
     })
+  const search = knowledge?.search
+  const allMessages = isReservation ? messagesWithTexts : await addPassages(messagesWithTexts, search)
   const selected = selectModelTools(model, request)
   const toolOptions = { model, request, selected, approvals, knowledge }
   const tools = listServiceTools(ctx, toolOptions)
   const ownTokens =
-    messagesWithTexts === request.messages
+    allMessages === request.messages
       ? estimated.inputTokens
-      : estimateInputTokens({ ...request, messages: [...messagesWithTexts] })
+      : estimateInputTokens({ ...request, messages: [...allMessages] })
   const inputTokens = ownTokens + estimateToolTokens(tools)
-  const files = await countFiles(messagesWithTexts)
+  const files = await countFiles(allMessages)
   // The request alone was checked before.
   const issues = inputTokens === estimated.inputTokens ? [] : findExcessInput(inputTokens, model)
   if (issues.length > 0) throw new Problem('invalid', { issues: issues.map(mapIssue) })
-  const messages = approvals.approvedCalls.insertResults(messagesWithTexts, () =>
-    listSelectedServiceTools(ctx, toolOptions),
-  )
+  const messages = approvals.approvedCalls.insertResults(allMessages, () => listSelectedServiceTools(ctx, toolOptions))
   const { nativeTools } = selected
-  return toModelCall(ctx, { request, model, messages, tools, nativeTools, inputTokens, files })
+  const maxTokens = inputTokens + (isReservation ? (search?.maxTokens ?? 0) : 0)
+  return toModelCall(ctx, { request, model, messages, tools, nativeTools, inputTokens: maxTokens, files })
 }
 
 const mapIssues = (error: Problem, mapIssue: MapIssue) =>

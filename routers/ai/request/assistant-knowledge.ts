@@ -1,17 +1,21 @@
-import { type AnswerKnowledge, openKnowledge } from '../../assistants/knowledge/answer-knowledge.ts'
+import {
+  type AnswerKnowledge,
+  openKnowledge,
+  type QuestionSearch,
+} from '../../assistants/knowledge/answer-knowledge.ts'
 import type { CallableModel } from '../../ports/ai/models.ts'
 import type { ChatContext } from '../chat-context.ts'
-import type { AiRequest, RequestMessage } from './request.ts'
+import type { AiRequest, RequestMessage, ResolvedMessage } from './request.ts'
 
 /** Characters at the end of a question by which knowledge is searched for it. */
 const MAX_QUESTION = 2000
 
-/** Opens the knowledge of the assistant, if it has any. With `mayAsk` false nothing is searched, as for a count of tokens. */
+/** Opens the knowledge of the assistant, if it has any. Searches nothing yet. */
 export async function openAssistantKnowledge(
   ctx: ChatContext,
   { assistant, messages, toolChoice = 'auto' }: AiRequest,
   { limits, settings }: CallableModel,
-  mayAsk = true,
+  roomId?: number,
 ): Promise<AnswerKnowledge | undefined> {
   if (!assistant?.hasKnowledge) return undefined
   return openKnowledge(ctx, {
@@ -19,31 +23,32 @@ export async function openAssistantKnowledge(
     assistant,
     maxInputTokens: limits?.maxInputTokens ?? undefined,
     canSearch: toolChoice === 'auto' && settings?.toolCalling !== false,
-    question: mayAsk ? readQuestion(messages) : '',
+    isByWordsAlone: roomId !== undefined,
+    question: readQuestion(messages),
     lastNumber: findLastNumber(messages),
   })
 }
 
-/** Adds what the model is given of the knowledge: behind the instructions of the assistant, and behind the question. */
-export function addKnowledge(request: AiRequest, { instructions, found }: AnswerKnowledge): AiRequest {
-  const { system = [], messages, assistant } = request
+/** Adds the instructions of the knowledge behind those of the assistant. */
+export function addKnowledge(request: AiRequest, { instructions }: AnswerKnowledge): AiRequest {
+  const { system = [], assistant } = request
   const at = assistant?.instructions ?? 0
-  return {
-    ...request,
-    system: [...system.slice(0, at), instructions, ...system.slice(at)],
-    ...(found && {
-      messages: messages.with(findQuestion(messages), append(messages[findQuestion(messages)], found.text)),
-    }),
-  }
+  return { ...request, system: [...system.slice(0, at), instructions, ...system.slice(at)] }
+}
+
+/** Searches for the question, if the model does not, and adds what is found behind it. */
+export async function addPassages(
+  messages: readonly ResolvedMessage[],
+  search: QuestionSearch | undefined,
+): Promise<readonly ResolvedMessage[]> {
+  const at = findQuestion(messages)
+  const question = messages[at]
+  if (!search || question?.role !== 'user') return messages
+  return messages.with(at, { ...question, content: [...question.content, await search.find()] })
 }
 
 const findQuestion = (messages: readonly RequestMessage[]): number =>
   messages.findLastIndex(({ role }) => role === 'user')
-
-function append(message: RequestMessage | undefined, text: string): RequestMessage {
-  const content = message?.role === 'user' ? message.content : []
-  return { role: 'user', content: [...content, { type: 'text', text }] }
-}
 
 const readQuestion = (messages: readonly RequestMessage[]): string =>
   (messages[findQuestion(messages)]?.content ?? [])

@@ -8,7 +8,7 @@ import type { TextPart } from '../../ports/ai/messages.ts'
 import { estimateTokens } from '../../ports/ai/token-estimate.ts'
 import type { FunctionTool } from '../../ports/ai/tools.ts'
 import { CitedPassages, type ReadPassage } from './cited-passages.ts'
-import { KnowledgeReader, openPassage, writePassage } from './knowledge-reader.ts'
+import { KnowledgeReader, MAX_READ_TOKENS, openPassage, writePassage } from './knowledge-reader.ts'
 import { createKnowledgeTools } from './knowledge-tools.ts'
 
 /** Knowledge of at most so many tokens is given whole, unless it is more than a quarter of what the model reads. */
@@ -29,6 +29,8 @@ export interface KnowledgeRequest {
   maxInputTokens: number | undefined
   /** True if the model may call tools of the service in this answer. */
   canSearch: boolean
+  /** True if no model but the one that answers may read the question, as in rooms, whose people are told of that one alone. */
+  isByWordsAlone: boolean
   /** A model that cannot search gets the passages for this text. */
   question: string
   /** The last number in what the model has written of this turn. */
@@ -40,9 +42,17 @@ export interface AnswerKnowledge {
   passages: CitedPassages
   /** Stands behind the instructions of the assistant. It is the same for equal files, so that providers can cache it. */
   instructions: TextPart
-  /** Stands behind the question, for a model that does not search by itself. */
-  found?: TextPart
+  /** Present for a model that does not search by itself. */
+  search?: QuestionSearch
   tools: readonly FunctionTool[]
+}
+
+/** A search for the question of a request, which is made once the request counts, as its embedding may cost. */
+export interface QuestionSearch {
+  /** The most tokens that it finds. */
+  maxTokens: number
+  /** Returns what stands behind the question. */
+  find(): Promise<TextPart>
 }
 
 /** Gives small knowledge whole, lets the model search in larger one, and searches for a model that cannot. */
@@ -65,6 +75,7 @@ export async function openKnowledge(ctx: Context, request: KnowledgeRequest): Pr
     person,
     room,
     passages,
+    isByWordsAlone: request.isByWordsAlone,
     find: async () => (await sql(findAssistantKnowledge, values))[0],
   })
   if (request.canSearch) {
@@ -72,13 +83,9 @@ export async function openKnowledge(ctx: Context, request: KnowledgeRequest): Pr
     return { passages, instructions: { type: 'text', text }, tools: createKnowledgeTools(reader) }
   }
   const text = describe(knowledge, 'were searched for the question, which the passages follow')
-  const found = await searchOnce(ctx, reader, request.question)
-  return {
-    passages,
-    instructions: { type: 'text', text },
-    ...(found && { found: { type: 'text', text: found } }),
-    tools: [],
-  }
+  const find = async (): Promise<TextPart> => ({ type: 'text', text: await searchOnce(ctx, reader, request.question) })
+  const search = { maxTokens: MAX_READ_TOKENS, find }
+  return { passages, instructions: { type: 'text', text }, search, tools: [] }
 }
 
 /** Reads small knowledge whole; undefined if it is larger than so many tokens. */
@@ -117,14 +124,14 @@ const describe = ({ name }: AssistantKnowledge, state: string): string =>
   'square brackets, such as [2]. Write no other numbers in square brackets, since those of earlier answers do not hold ' +
   'any more. If the passages do not answer a question, say so.'
 
-/** Searches for a model that does not search by itself. */
-async function searchOnce(ctx: Context, reader: KnowledgeReader, question: string): Promise<string | undefined> {
-  if (question.trim() === '') return undefined
+/** Searches for a model that does not search by itself. The model is told of a failure, so that it does not answer as if nothing were there. */
+async function searchOnce(ctx: Context, reader: KnowledgeReader, question: string): Promise<string> {
+  if (question.trim() === '') return 'The question has no text, so nothing was searched.'
   const found = await reader.search(question)
   if (typeof found === 'string') return found
   ctx.services.log.warn(
     { requestId: ctx.requestId },
     'the knowledge of an assistant could not be searched for a question',
   )
-  return undefined
+  return 'The files could not be searched for this question. Say so in the answer.'
 }

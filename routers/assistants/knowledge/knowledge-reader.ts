@@ -17,7 +17,7 @@ import type { PassageContent } from './searched-text.ts'
 
 /** The most that one search or one reading of a file gives. */
 const MAX_PASSAGES = 8
-const MAX_TOKENS = 3000
+export const MAX_READ_TOKENS = 3000
 
 /** Passages of a file that are read at once. */
 const READ_BATCH = 50
@@ -31,6 +31,8 @@ interface ReaderOptions {
   /** The tokens that all readings of an answer take together. */
   room: number
   passages: CitedPassages
+  /** True if no other model may read what is searched. */
+  isByWordsAlone: boolean
   /** Finds the knowledge, if the person may still use it. */
   find(): Promise<AssistantKnowledge | undefined>
 }
@@ -59,6 +61,7 @@ export class KnowledgeReader {
         fileId: file?.id,
         query,
         limit: MAX_PASSAGES,
+        isByWordsAlone: this.#options.isByWordsAlone,
       })
       const found = hits.map(({ file, page, headings, from, to, text }) => ({
         file: file.id,
@@ -115,7 +118,7 @@ export class KnowledgeReader {
 
   /** Writes passages as far as there is room. The first one is written in any case. */
   #write(passages: readonly ReadPassage[]): { text: string; count: number } {
-    let room = Math.min(MAX_TOKENS, this.#room)
+    let room = Math.min(MAX_READ_TOKENS, this.#room)
     const written: string[] = []
     for (const passage of passages.slice(0, MAX_PASSAGES)) {
       const text = writePassage(passage, '000')

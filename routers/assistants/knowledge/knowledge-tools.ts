@@ -40,5 +40,10 @@ export const createKnowledgeTools = (reader: KnowledgeReader): FunctionTool[] =>
   }),
 ]
 
+const toolNames: readonly string[] = ['knowledge_search', 'knowledge_read', 'knowledge_list']
+
+/** Returns true for the name of a tool by which an assistant reads its knowledge, where no caller has taken it. */
+export const isKnowledgeTool = (name: string): boolean => toolNames.includes(name)
+
 /** Keeps the type of the arguments, which a list of tools does not have. */
 const defineTool = <Input extends z.ZodType>(tool: FunctionTool<Input>): FunctionTool => tool as unknown as FunctionTool

@@ -45,12 +45,14 @@ interface Search {
   fileId?: number | undefined
   query: string
   limit: number
+  /** True if no model may read the query. */
+  isByWordsAlone?: boolean
 }
 
 /** Searches all files of a person's own knowledge in one ranking, by any word of the question, and by its meaning if the installation has an embedding model. */
 export async function searchKnowledge(
   ctx: Context,
-  { asker, owner, knowledgeId, fileId, query, limit }: Search,
+  { asker, owner, knowledgeId, fileId, query, limit, isByWordsAlone = false }: Search,
 ): Promise<KnowledgeHit[]> {
   const { sql, knowledge, limits } = ctx.services
   using _turn = await limits.semaphores.search.acquire(`${asker}`, ctx.signal)
@@ -60,7 +62,7 @@ export async function searchKnowledge(
   if (languages.length === 0) return []
   const [words, embedding] = await Promise.all([
     sql(listQueryWords, [languages, query]),
-    index ? embedQuestion(ctx, index, query) : undefined,
+    index && !isByWordsAlone ? embedQuestion(ctx, index, query) : undefined,
   ])
   const terms = words.map(({ language, words }) => ({ language, words: words.flatMap((word) => [word, 1]) }))
   if (!embedding && terms.every(({ words }) => words.length === 0)) return []

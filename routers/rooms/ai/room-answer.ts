@@ -6,6 +6,7 @@ import { insertMessage } from '../../../entities/rooms/room-message.sql.ts'
 import type { StreamPart, UsagePart } from '../../ai/answer.ts'
 import type { ChatContext } from '../../ai/chat-context.ts'
 import type { MeteredCall } from '../../ai/metered-call.ts'
+import { isKnowledgeTool } from '../../assistants/knowledge/knowledge-tools.ts'
 import type { ChangeRecorder, ChangeTransaction } from '../../core/change-recorder.ts'
 import { withChangeLog } from '../../core/changes.ts'
 import { type ErrorCode, Problem } from '../../core/problems.ts'
@@ -190,10 +191,17 @@ async function collectAnswer(call: MeteredCall, progress: AnswerProgress): Promi
   for await (const part of await call.stream(streamedPartTypes)) {
     if (part.type === 'usage') return applyCut(part.cut, answer)
     if (part.type === 'finish') answer.finish = part.reason
-    else progress.add(part.type === 'source' ? addSource(answer.citations, part) : part)
+    else progress.add(toShownPart(part, answer.citations, call))
     if (part.type === 'delta') answer.text += part.text
   }
   throw new Problem('client_gone')
+}
+
+/** Leaves out what an assistant has read of its knowledge, to which members may have no right. */
+function toShownPart(part: StreamPart, citations: CollectedSource[], { assistant }: MeteredCall): StreamPart {
+  if (part.type === 'source') return addSource(citations, part)
+  const isPassages = part.type === 'tool-result' && assistant !== undefined && isKnowledgeTool(part.name)
+  return isPassages ? { ...part, output: '' } : part
 }
 
 interface CollectedSource {
