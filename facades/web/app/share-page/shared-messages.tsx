@@ -56,7 +56,7 @@ const Question = ({ message: { answer, files, omittedFiles } }: { message: Share
 const SharedAnswer = ({ message: { modelLabel, answer, files } }: { message: SharedMessage }) => (
   <MessageView className={styles.answer} name={modelLabel}>
     <Files files={files} />
-    <AnswerParts answer={answer} isStreaming={false} canApprove={false} />
+    <AnswerParts answer={answer} isStreaming={false} canApprove={false} isCopy />
     {answer.cut !== undefined && <p className="hint">{t('app.cut.interrupted')}</p>}
   </MessageView>
 )

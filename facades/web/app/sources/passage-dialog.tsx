@@ -4,9 +4,9 @@ import { Toolbar } from '../shared/ui/toolbar.tsx'
 import { PassageView } from './passage-view.tsx'
 
 /** A cited passage over the chat or the room. */
-export const PassageDialog = ({ url, close }: { url: string; close: () => void }) => (
+export const PassageDialog = ({ address, close }: { address: string; close: () => void }) => (
   <Dialog title={t('app.source.title')} width="wide" close={close}>
-    <PassageView address={url.slice(url.lastIndexOf('/') + 1)} />
+    <PassageView address={address} />
     <Toolbar>
       <DialogClose>{t('app.close')}</DialogClose>
     </Toolbar>

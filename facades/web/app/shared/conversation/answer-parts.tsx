@@ -10,10 +10,12 @@ interface AnswerPartsProps {
   isStreaming: boolean
   /** True if this person is asked for approval of the tool calls. */
   canApprove: boolean
+  /** True in a copy outside of the chats, which can open passages only by their addresses. */
+  isCopy?: boolean
 }
 
 /** The text and the tool calls of an answer in their order, with the pages that it cites. */
-export const AnswerParts = ({ answer, isStreaming, canApprove }: AnswerPartsProps) => (
+export const AnswerParts = ({ answer, isStreaming, canApprove, isCopy = false }: AnswerPartsProps) => (
   <>
     {splitAnswer(answer).map(({ start, tools, text }) => (
       <Fragment key={start}>
@@ -21,6 +23,6 @@ export const AnswerParts = ({ answer, isStreaming, canApprove }: AnswerPartsProp
         {text.trim() !== '' && <Markdown text={text} isStreaming={isStreaming} />}
       </Fragment>
     ))}
-    <Sources sources={answer.citations} />
+    <Sources sources={answer.citations} isCopy={isCopy} />
   </>
 )

@@ -2,14 +2,20 @@ import { lazy, Suspense, useState } from 'react'
 import { Link } from '../markdown/link.tsx'
 import { getHost } from '../markdown/safe-link.ts'
 import { t } from '../text/labels.ts'
-import type { CitedPassage, Source } from './answer.ts'
+import type { Source } from './answer.ts'
 import { describePlace } from './cited-passage.ts'
 import styles from './sources.module.css'
 
 const PassageDialog = lazy(async () => ({ default: (await import('../../sources/passage-dialog.tsx')).PassageDialog }))
 
+interface SourcesProps {
+  sources: readonly Source[]
+  /** True in a copy outside of the chats: passages are links to the page that shows them to whoever may read them. */
+  isCopy?: boolean
+}
+
 /** The pages and the passages of files that an answer cites. Passages have the numbers that the text has. */
-export function Sources({ sources }: { sources: readonly Source[] }) {
+export function Sources({ sources, isCopy = false }: SourcesProps) {
   const [opened, setOpened] = useState<string>()
   if (sources.length === 0) return null
   return (
@@ -18,7 +24,21 @@ export function Sources({ sources }: { sources: readonly Source[] }) {
         {sources.toSorted(compareNumbers).map(({ url, title, passage }) =>
           passage ? (
             <li key={url} value={passage.number}>
-              <PassageButton passage={passage} open={() => setOpened(url)} />
+              {isCopy ? (
+                <a href={`/sources/${encodeURIComponent(readAddress(url))}`} target="_blank" rel="noopener">
+                  {passage.path}
+                </a>
+              ) : (
+                <button
+                  type="button"
+                  className={styles.passage}
+                  onClick={() => setOpened(readAddress(url))}
+                  aria-haspopup="dialog"
+                >
+                  {passage.path}
+                </button>
+              )}{' '}
+              <span className="hint">{describePlace(passage)}</span>
             </li>
           ) : (
             <li key={url}>
@@ -32,7 +52,7 @@ export function Sources({ sources }: { sources: readonly Source[] }) {
       </ol>
       {opened !== undefined && (
         <Suspense>
-          <PassageDialog url={opened} close={() => setOpened(undefined)} />
+          <PassageDialog address={opened} close={() => setOpened(undefined)} />
         </Suspense>
       )}
     </section>
@@ -43,12 +63,4 @@ export function Sources({ sources }: { sources: readonly Source[] }) {
 const compareNumbers = (one: Source, other: Source) =>
   (one.passage?.number ?? Number.MAX_SAFE_INTEGER) - (other.passage?.number ?? Number.MAX_SAFE_INTEGER)
 
-/** Opens the passage, with its place beside it. */
-const PassageButton = ({ passage, open }: { passage: CitedPassage; open: () => void }) => (
-  <>
-    <button type="button" className={styles.passage} onClick={open} aria-haspopup="dialog">
-      {passage.path}
-    </button>{' '}
-    <span className="hint">{describePlace(passage)}</span>
-  </>
-)
+const readAddress = (url: string) => url.slice(url.lastIndexOf('/') + 1)
