@@ -1,8 +1,19 @@
+import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { makeLinkKey, type SharedCopy, sealCopy } from '../../facades/web/app/shared/shared-copy.ts'
-import { answers, startProvider, writeConfig } from '../kit/ai/provider.ts'
+import {
+  answers,
+  type Behaviour,
+  beginStream,
+  buildChunk,
+  callsTool,
+  endStream,
+  startProvider,
+  writeConfig,
+} from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
+import { startToolServer } from '../kit/mcp/tool-server.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { PNG } from '../kit/rooms/attachments.ts'
 import { addSharer } from '../kit/rooms/shared-links.ts'
@@ -22,14 +33,31 @@ const canary = 1
 \`\`\`
 `
 
+/** Calls a tool, and answers then with a page that it cites. */
+const citesAfterTool: Behaviour = (received, response) => {
+  if (!received.body.messages.some(({ role }) => role === 'tool'))
+    return callsTool('mail_echo', '{"text":"to the harbour"}')(received, response)
+  beginStream(response)
+  const citation = { url: 'https://chess.example.org/e4', title: 'Openings', start_index: 0, end_index: 5 }
+  response.write(buildChunk({ delta: { content: 'The first answer.' } }))
+  response.write(buildChunk({ delta: { annotations: [{ type: 'url_citation', url_citation: citation }] } }))
+  endStream(response)
+}
+
 describeWith('chromium')('a chat that is shared by a link', () => {
   const resources = new AsyncDisposableStack()
   let svc: TestApp
   let upstream: Awaited<ReturnType<typeof startProvider>>
   beforeAll(async () => {
+    const server = resources.use(await startToolServer())
     upstream = resources.use(await startProvider())
-    const config = resources.use(await writeConfig(upstream.url))
+    const mcpServers = [{ label: 'Mail', url: server.url, requireApproval: 'never' }]
+    const provider = { models: [{ id: 'mock-1', label: 'First', tools: ['mail_echo'] }] }
+    const config = resources.use(await writeConfig(upstream.url, { provider, more: { mcpServers } }))
     svc = resources.use(await startApp({ AI_CONFIG: config.file, SHARED_LINKS: 'everybody' }))
+    await svc.host.mcp.sync()
+    const [known] = await svc.host.mcp.tools()
+    await svc.host.mcp.approve({ name: 'mail_echo', hash: known?.hash ?? '' })
   })
   afterAll(() => resources.disposeAsync())
 
@@ -112,6 +140,10 @@ describeWith('chromium')('a chat that is shared by a link', () => {
 
     const key = link.split('#')[1] ?? ''
     expect(key).toMatch(/^[\w-]{43}$/)
+    // Neither a worker nor a cache, which would outlive the link, has anything of it.
+    const kept = await page.evaluate('Promise.all([navigator.serviceWorker.getRegistrations(), caches.keys()])')
+    expect(kept).toEqual([[], []])
+    expect(stranger.referrers).toEqual([])
     const all = [await dump(), await readSealed(), JSON.stringify([chat.requests, stranger.requests])]
     for (const text of all) expect(text).not.toContain(key)
     expect(all.slice(0, 2).join('')).not.toMatch(/canary (question|answer)/)
@@ -129,9 +161,27 @@ describeWith('chromium')('a chat that is shared by a link', () => {
     const dialog = findDialog(chat.page)
     await dialog.getByRole('button', { name: 'Update the copy' }).click()
     await dialog.getByText('The copy is up to date.').waitFor()
+    await svc.rows(`update shared_links set ends_at = now() + interval '1 day'`)
+    await dialog.getByRole('button', { name: 'Renew for 30 days' }).click()
+    await dialog.getByText('The link was renewed.').waitFor()
+    const ends = await svc.rows<{ days: number }>(
+      'select round(extract(epoch from ends_at - now()) / 86400)::int as days from shared_links',
+    )
+    expect(ends).toEqual([{ days: 30 }])
     await page.reload()
     await page.getByText('A later answer.').waitFor()
     expect(stranger.complaints).toEqual([])
+
+    // Where others of the network have read too much, a sign-in leads to the same copy.
+    await page.route('**/copy', (route) => route.fulfill({ status: 429 }))
+    await page.reload()
+    await page.getByText('Too many requests have come from your network.').waitFor()
+    const signIn = page.getByRole('link', { name: 'Sign in' })
+    expect(await signIn.getAttribute('href')).toContain(encodeURIComponent(new URL(link).pathname))
+    await expectAccessible(page)
+    await page.unroute('**/copy')
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByText('A later answer.').waitFor()
 
     // A key that is not whole opens nothing, and the page says so.
     const last = key.endsWith('A') ? 'B' : 'A'
@@ -181,23 +231,33 @@ describeWith('chromium')('a chat that is shared by a link', () => {
   })
 
   test('another person signs in to read it, and goes on with an encrypted copy, once', async () => {
-    upstream.behave = answers('The first answer.')
+    upstream.behave = citesAfterTool
     await using chat = await openChat(svc, 'dora')
     await chat.page.getByRole('button', { name: 'Chat settings' }).click()
     const settings = chat.page.getByRole('dialog', { name: 'Chat settings' })
     await settings.getByLabel('Instructions').fill('Answer as a pirate.')
     await settings.getByRole('button', { name: 'Save' }).click()
     await settings.waitFor({ state: 'detached' })
+    const chosen = chat.page.waitForEvent('filechooser')
+    await chat.page.getByRole('button', { name: 'Attach files' }).click()
+    await (await chosen).setFiles({ name: 'plan.txt', mimeType: 'text/plain', buffer: Buffer.from('Nine ships sail') })
+    await chat.page.getByText('plan.txt').waitFor()
     await chat.sendQuestion('A question for two')
     await chat.page.getByText('The first answer.').waitFor()
     await chat.answered()
     const bare = await share(chat.page)
-    const link = await share(chat.page, { also: ['Instructions for the model'] })
+    const link = await share(chat.page, {
+      also: ['Files', 'Instructions for the model', 'Inputs and results of tools'],
+    })
     {
       await using other = await openChat(svc, 'emil')
       await other.page.goto(bare)
       await other.page.getByText('The first answer.').waitFor()
-      expect(await other.page.content()).not.toContain('pirate')
+      await other.page.getByText('There are files that were not shared.').waitFor()
+      const source = other.page.getByRole('region', { name: 'Sources' }).getByRole('link', { name: 'Openings' })
+      expect(await source.getAttribute('href')).toBe('https://chess.example.org/e4')
+      await other.page.getByText('used “Mail echo”').click()
+      expect(await other.page.content()).not.toMatch(/pirate|plan\.txt|harbour/)
       expect(other.complaints).toEqual([])
     }
 
@@ -214,6 +274,14 @@ describeWith('chromium')('a chat that is shared by a link', () => {
     expect(page.url()).toBe(link)
     await page.getByText('Instructions for the model').click()
     await page.getByText('Answer as a pirate.').waitFor()
+    await page.getByText('used “Mail echo”').click()
+    await page.getByRole('heading', { name: 'Result' }).waitFor()
+    await page.getByText('"to the harbour"').waitFor()
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'plan.txt' }).click(),
+    ])
+    expect(await readFile(await download.path(), 'utf8')).toBe('Nine ships sail')
     await page.getByRole('link', { name: 'Go on with it' }).click()
     // An attempt that fails in between leaves no copy without instructions behind.
     const update = /\/trpc\/conversations\.update(\?|$)/
@@ -225,18 +293,14 @@ describeWith('chromium')('a chat that is shared by a link', () => {
     await page.reload()
     await waitForAddress(page, /\/chat\/[a-z0-9]{16}$/)
     await page.getByText('The first answer.').waitFor()
+    await page.getByRole('link', { name: 'plan.txt' }).waitFor()
     upstream.behave = answers('The answer to the copy.')
     await page.getByRole('textbox', { name: 'Message' }).fill('And now?')
     await page.getByRole('button', { name: 'Send', exact: true }).click()
     await page.getByText('The answer to the copy.').waitFor()
-    expect(upstream.requests.at(-1)?.body.messages.map(({ content }) => content)).toEqual(
-      expect.arrayContaining([
-        expect.stringContaining('pirate'),
-        'A question for two',
-        'The first answer.',
-        'And now?',
-      ]),
-    )
+    const sent = JSON.stringify(upstream.requests.at(-1)?.body.messages)
+    for (const part of ['pirate', 'Nine ships sail', 'A question for two', 'The first answer.', 'And now?'])
+      expect(sent).toContain(part)
     const address = page.url()
 
     await page.goto(link)
@@ -279,6 +343,16 @@ describeWith('chromium')('a chat that is shared by a link', () => {
           files: [{ name: '../a.svg', mime: 'image/svg+xml', content: script }],
         },
         { ...message, answer: { ...empty, text: 'Wrong parts', citations: [null], tools: [{ state: {} }] } },
+        {
+          ...message,
+          answer: {
+            ...empty,
+            text: 'It cites a passage [1].',
+            citations: [
+              { url: `${evil}/sources/../x?y`, passage: { number: 1, path: 'fees.md', page: 3, headings: [] } },
+            ],
+          },
+        },
         ...Array.from({ length: 150 }, (_, at) => ({
           ...message,
           answer: { ...empty, text: `Message ${at} of many` },
@@ -294,6 +368,9 @@ describeWith('chromium')('a chat that is shared by a link', () => {
     await page.goto(`/s/${id}#${key}`)
     await page.getByText('Message 0 of many').waitFor()
     await page.getByText('Wrong parts').waitFor()
+    // Only the service decides who may read a passage, at its own address.
+    const passage = page.getByRole('region', { name: 'Sources' }).getByRole('link', { name: 'fees.md' })
+    expect(await passage.getAttribute('href')).toBe('/sources/x%3Fy')
     expect(await page.getByRole('button', { name: 'a.svg' }).locator('img').count()).toBe(0)
     await page.getByRole('button', { name: 'Preview' }).click()
     await page.frameLocator('iframe').getByText('Harmless words').waitFor()

@@ -28,19 +28,22 @@ export async function openContext(options: BrowserContextOptions = {}) {
   return browser.newContext({ reducedMotion: 'reduce', ...options })
 }
 
-/** A page of a real browser, and every request it made. */
+/** A page of a real browser, every request it made, and the referrers in these. */
 export async function openPage(url: string, options: BrowserContextOptions = {}) {
   const context = await openContext({ baseURL: url, ...options })
   const page = await context.newPage()
   page.setDefaultTimeout(60_000)
   const requests: { method: string; url: string; body: string }[] = []
+  const referrers: string[] = []
   const complaints: string[] = []
   page.on('request', (request) => {
     requests.push({ method: request.method(), url: request.url(), body: request.postData() ?? '' })
+    const { referer } = request.headers()
+    if (referer) referrers.push(referer)
   })
   page.on('pageerror', (error) => complaints.push(error.message))
   page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
-  return { page, requests, complaints, [Symbol.asyncDispose]: () => context.close() }
+  return { page, requests, referrers, complaints, [Symbol.asyncDispose]: () => context.close() }
 }
 
 interface Axe {

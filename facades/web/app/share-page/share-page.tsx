@@ -6,6 +6,7 @@ import { formatTimestamp } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { Button, getButtonClass } from '../shared/ui/button.tsx'
 import { Notice } from '../shared/ui/notice.tsx'
+import { Toolbar } from '../shared/ui/toolbar.tsx'
 import styles from './share-page.module.css'
 import { SharedMessages } from './shared-messages.tsx'
 
@@ -23,6 +24,7 @@ type State =
   | { kind: 'gone' }
   | { kind: 'incomplete' }
   | { kind: 'failed'; text: string }
+  | { kind: 'limited' }
 
 /** The page behind a link to a copy of a conversation. The key is in the fragment, so the copy is opened here alone. */
 export function SharePage({ id, isReadable, isSignedIn }: LinkData) {
@@ -56,9 +58,18 @@ export function SharePage({ id, isReadable, isSignedIn }: LinkData) {
         )}
         {state.kind === 'failed' && (
           <Ending title={t('page.shared.failed')} text={state.text}>
-            <Button kind="primary" onClick={retry}>
-              {t('app.tryAgain')}
-            </Button>
+            <RetryButton retry={retry} />
+          </Ending>
+        )}
+        {state.kind === 'limited' && (
+          <Ending
+            title={t('page.shared.failed')}
+            text={t(isSignedIn ? 'page.shared.tooMany' : 'page.shared.tooManyGuests')}
+          >
+            <Toolbar>
+              <RetryButton retry={retry} />
+              {!isSignedIn && <SignInLink id={id} linkKey={key} />}
+            </Toolbar>
           </Ending>
         )}
       </main>
@@ -79,7 +90,8 @@ async function readCopy(id: string, key: string, signal: AbortSignal): Promise<S
   try {
     const response = await fetch(`/s/${id}/copy`, { signal })
     if (response.status === 404) return { kind: 'gone' }
-    if (!response.ok) return { kind: 'failed', text: t(response.status === 429 ? 'page.shared.tooMany' : 'page.error') }
+    if (response.status === 429) return { kind: 'limited' }
+    if (!response.ok) return { kind: 'failed', text: t('page.error') }
     return { kind: 'open', copy: await openCopy(await response.blob(), key) }
   } catch (error) {
     if (error instanceof WrongLinkKey) return { kind: 'incomplete' }
@@ -99,7 +111,7 @@ const Ending = ({ title, text, children }: EndingProps) => (
     <Notice role="status">
       <p>{text}</p>
     </Notice>
-    {children && <p>{children}</p>}
+    {children && <div>{children}</div>}
   </>
 )
 
@@ -114,16 +126,23 @@ function Missing({ id, linkKey, isSignedIn }: LinkProps & { isSignedIn: boolean 
   if (isSignedIn) return <Ending title={title} text={t('page.shared.goneText')} />
   return (
     <Ending title={title} text={t('page.shared.goneForGuests')}>
-      <a
-        className={getButtonClass('primary')}
-        href={`/login?redirectUri=${encodeURIComponent(`/s/${id}`)}`}
-        onClick={() => keepLinkKey({ id, key: linkKey })}
-      >
-        {t('page.login.submit')}
-      </a>
+      <SignInLink id={id} linkKey={linkKey} />
     </Ending>
   )
 }
+
+/** Leads back to the link after the sign-in. */
+const SignInLink = ({ id, linkKey }: LinkProps) => (
+  <a
+    className={getButtonClass('primary')}
+    href={`/login?redirectUri=${encodeURIComponent(`/s/${id}`)}`}
+    onClick={() => keepLinkKey({ id, key: linkKey })}
+  >
+    {t('page.login.submit')}
+  </a>
+)
+
+const RetryButton = ({ retry }: { retry: () => void }) => <Button onClick={retry}>{t('app.tryAgain')}</Button>
 
 function OpenedCopy({ copy, id, linkKey }: LinkProps & { copy: SharedCopy }) {
   const title = copy.title || t('page.shared.title')

@@ -33,7 +33,7 @@ export async function continueLink(
 async function readCopy(id: string, linkKey: string): Promise<SharedCopy> {
   const response = await fetch(`/s/${id}/copy`)
   if (response.status === 404) throw new InputError(t('app.share.gone'))
-  if (!response.ok) throw new InputError(t('page.error'))
+  if (!response.ok) throw new InputError(t(response.status === 429 ? 'page.shared.tooMany' : 'page.error'))
   return openCopy(await response.blob(), linkKey).catch((error: unknown) => {
     throw error instanceof WrongLinkKey ? new InputError(t('page.shared.incompleteText')) : error
   })
