@@ -89,6 +89,7 @@ const readQuotas = (
 const readKnowledgeSettings = (env: Env): Settings['knowledge'] => ({
   bytesPerPerson: env.KNOWLEDGE_QUOTA,
   filesPerPerson: env.KNOWLEDGE_QUOTA_FILES,
+  charactersPerFile: env.FILE_TEXT_MAX_CHARACTERS,
   embedding:
     env.KNOWLEDGE_EMBEDDING_MODEL === undefined
       ? undefined

@@ -3,7 +3,7 @@ import { userInfo } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { AppFiles, type AppSource } from '../facades/web/app-files.ts'
-import { createContext } from '../routers/core/context.ts'
+import { createContext, type IncomingFile, withCallOptions } from '../routers/core/context.ts'
 import type { Services } from '../routers/core/services.ts'
 import { withTimeout } from '../routers/core/timeout.ts'
 import { type Api, createCaller } from '../routers/index.ts'
@@ -48,6 +48,8 @@ export interface ServiceOptions {
 export interface CoreService extends Container {
   /** Calls procedures with the rights of the host. */
   host: Api
+  /** Does the same with a file, for procedures that a file comes with. */
+  hostWithFile(file: IncomingFile): Api
   /** Names of the migrations that were applied at the start. */
   migrated: string[]
   periodicTasks: PeriodicTask[]
@@ -78,7 +80,9 @@ export async function openCore(options: ServiceOptions, use: ClusterUse): Promis
     }
     const container = await createContainer({ env, database, log, temporaryDir, traces: telemetry?.traces })
     const operator = use === 'service' ? undefined : readOperatorName()
-    const host = createHostCaller({ ...container.services, sql: database.longSql }, operator)
+    const hostServices = { ...container.services, sql: database.longSql }
+    const host = createHostCaller(hostServices, operator)
+    const hostWithFile = (file: IncomingFile) => createHostCaller(hostServices, operator, file)
     const close = async () => {
       await closeWithTimeout(container.close(), log)
       await closeWithTimeout(database?.close(), log)
@@ -86,7 +90,7 @@ export async function openCore(options: ServiceOptions, use: ClusterUse): Promis
     }
     const { services, jobQueue } = container
     const periodicTasks = createPeriodicTasks({ env, database, host, metrics: services.process.metrics, jobQueue })
-    return { ...container, migrated, host, periodicTasks, close }
+    return { ...container, migrated, host, hostWithFile, periodicTasks, close }
   } catch (error) {
     await database?.close()
     await embedded?.release()
@@ -122,8 +126,10 @@ async function closeWithTimeout(closing: Promise<void> | undefined, log: Fastify
 }
 
 /** Creates a caller that gives each call a context, and so an entity manager, of its own. */
-const createHostCaller = (services: Services, operator: string | undefined): Api =>
-  createCaller(() => createContext(services, { origin: 'host', operator, requestId: 'host' }))
+const createHostCaller = (services: Services, operator: string | undefined, file?: IncomingFile): Api =>
+  createCaller(() =>
+    withCallOptions(createContext(services, { origin: 'host', operator, requestId: 'host' }), { file }),
+  )
 
 /** Returns the name of the user who runs a command, or the user id if the user has no name, as in some containers. */
 function readOperatorName(): string {

@@ -2,11 +2,12 @@ import { defineCommand } from 'citty'
 import type { Api } from '../../routers/index.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { formatProperties } from '../output.ts'
+import { formatPrice, syncCommand } from './knowledge-sync.ts'
 
 export const knowledgeCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Manage the knowledge in whose files people search.' },
-    subCommands: { index: indexCommand(context), rebuild: rebuildCommand(context) },
+    subCommands: { index: indexCommand(context), rebuild: rebuildCommand(context), sync: syncCommand(context) },
   })
 
 const indexCommand = (context: CommandContext) =>
@@ -63,10 +64,3 @@ function formatIndexes({ wanted, active, building, price }: Indexes): string {
 
 const formatModel = (index: { model: string; dimensions: number | null } | null) =>
   index && (index.dimensions === null ? index.model : `${index.model}, ${index.dimensions} dimensions`)
-
-const MICROS = 1_000_000
-
-const formatPrice = ({ costMicros, currency }: NonNullable<Indexes['price']>) =>
-  costMicros === null
-    ? 'unknown, as the model has no price'
-    : `${(costMicros / MICROS).toFixed(4)} ${currency ?? ''}`.trim()

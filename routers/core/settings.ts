@@ -180,6 +180,8 @@ export interface AttachmentQuotas {
 export interface KnowledgeSettings {
   bytesPerPerson: number
   filesPerPerson: number
+  /** Characters that are kept of one file. */
+  charactersPerFile: number
   /** The embedding model by its name in requests, with the dimensions that it is asked for; undefined for a search by words alone. */
   embedding: { model: string; dimensions: number | null } | undefined
   /** Weight of the search by words beside the search by meaning, which has 1. */

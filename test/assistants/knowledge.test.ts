@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addKnowledge, callKnowledge, uploadKnowledge } from '../kit/assistants/knowledge.ts'
@@ -7,6 +8,8 @@ import { makePdf } from '../kit/sample-files/pdf.ts'
 import { shareResource } from '../kit/share-resource.ts'
 
 const svc = shareResource(startApp)
+
+const computeHash = (text: string) => createHash('sha256').update(text).digest('hex')
 
 const handbook = `# Library
 
@@ -80,6 +83,7 @@ test('knowledge of others and knowledge that never was are answered alike', asyn
     await callKnowledge(svc, 'files', { id }, token),
     await callKnowledge(svc, 'files', { id, offset: 10 }, token),
     await callKnowledge(svc, 'search', { id, query: 'text' }, token),
+    await callKnowledge(svc, 'compare', { id, files: [{ path: 'a.md', sha256: computeHash('Some text.') }] }, token),
     await callKnowledge(svc, 'cancel', { id, file: data.id }, token),
     await callKnowledge(svc, 'deleteFile', { id, file: data.id }, token),
     await callKnowledge(svc, 'delete', { id }, token),
@@ -88,9 +92,9 @@ test('knowledge of others and knowledge that never was are answered alike', asyn
 
   const refused = await refuse(owner.knowledge, stranger.token)
   expect(refused).toEqual(await refuse(2_000_000_000, stranger.token))
-  expect(refused.map(({ status }) => status)).toEqual(Array(7).fill(404))
+  expect(refused.map(({ status }) => status)).toEqual(Array(8).fill(404))
   const guest = await refuse(owner.knowledge)
-  expect(guest.map(({ problem }) => problem)).toEqual(Array(7).fill('signed_out'))
+  expect(guest.map(({ problem }) => problem)).toEqual(Array(8).fill('signed_out'))
   const admin = await svc.user({ role: 'admin', abilities: ['read', 'write', 'admin'] })
   expect(await refuse(owner.knowledge, admin.token)).toEqual(refused)
   expect((await stranger.call('list')).data).toMatchObject([{ id: stranger.knowledge, files: { waiting: 0 } }])
@@ -178,6 +182,40 @@ test('a cancelled or deleted file leaves no row and no stored bytes', { timeout:
   const stored: string[] = []
   for await (const { name } of alone.services.files.knowledge.list()) stored.push(name)
   expect(stored).toEqual([])
+})
+
+test('a program learns which files are new, changed, or unreadable as they are', { timeout: 300_000 }, async () => {
+  const owner = await addKnowledge(svc)
+  await owner.upload('a.md', 'The first text.')
+  await owner.upload('b.md', 'The second text.')
+  await owner.upload('scan.pdf', '%PDF-1.4 nothing')
+  await owner.untilRead()
+  const compare = async (files: Record<string, string>) => {
+    const hashed = Object.entries(files).map(([path, text]) => ({ path, sha256: computeHash(text) }))
+    return (await owner.call('compare', { id: owner.knowledge, files: hashed })).data
+  }
+
+  const scan = '%PDF-1.4 nothing'
+  expect(
+    await compare({ 'c.md': 'Some text.', 'b.md': 'Another text.', 'a.md': 'The first text.', 'scan.pdf': scan }),
+  ).toEqual([
+    { path: 'c.md', state: 'new', explanation: null },
+    { path: 'b.md', state: 'changed', explanation: null },
+    { path: 'a.md', state: 'equal', explanation: null },
+    { path: 'scan.pdf', state: 'unreadable', explanation: 'The file is damaged, or is no file of this kind.' },
+  ])
+  await svc.rows(`update knowledge_files set failure = 'full' where path = 'scan.pdf' and knowledge_id = $1`, [
+    owner.knowledge,
+  ])
+  expect(await compare({ 'scan.pdf': scan })).toMatchObject([{ state: 'changed' }])
+  const wrong = await owner.call('compare', { id: owner.knowledge, files: [{ path: '../a.md', sha256: 'AB' }] })
+  expect([wrong.status, wrong.issues?.map(({ path }) => path)]).toEqual([
+    400,
+    [
+      ['files', 0, 'path'],
+      ['files', 0, 'sha256'],
+    ],
+  ])
 })
 
 test('a person at the quota replaces a file, and adds none', { timeout: 300_000 }, async () => {

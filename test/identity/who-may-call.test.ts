@@ -182,7 +182,11 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
     by: 'write',
     to: 'assistants.create assistants.save assistants.publish assistants.restore assistants.share assistants.delete assistants.leave assistants.remix assistants.setAvatar assistants.favorite',
   },
-  { open: 'a user', by: 'read', to: 'knowledge.list knowledge.files knowledge.search knowledge.openCitation' },
+  {
+    open: 'a user',
+    by: 'read',
+    to: 'knowledge.list knowledge.files knowledge.search knowledge.compare knowledge.openCitation',
+  },
   {
     open: 'a user',
     by: 'write',
@@ -199,7 +203,7 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
   { open: 'an administrator', by: 'write', to: 'assistants.approve assistants.refuse' },
   {
     open: 'the host',
-    to: 'knowledge.read knowledge.giveUp knowledge.planLost knowledge.embed knowledge.giveUpEmbedding knowledge.index knowledge.prepareIndex knowledge.rebuild knowledge.deleteRetired',
+    to: 'knowledge.read knowledge.giveUp knowledge.planLost knowledge.embed knowledge.giveUpEmbedding knowledge.index knowledge.prepareIndex knowledge.rebuild knowledge.deleteRetired knowledge.compareSource knowledge.uploadFor knowledge.deleteFilesFor',
   },
   { open: 'the host', to: 'assistants.applyFile assistants.publishAny' },
   { open: 'a user', by: 'read', to: 'systemModels.list systemModels.get systemModels.related' },

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import sharp from 'sharp'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { assistantsFile } from '../../routers/assistants/content.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { blockCommands, type CommandLine, isRunElsewhere } from '../kit/readme-commands.ts'
@@ -88,11 +89,25 @@ async function prepare(command: string): Promise<void> {
   if (command.includes('--token-id 7'))
     for (let id = 0; id < 7; ) ({ id } = await svc.host.tokens.createFor({ user: { username: 'ada' }, name: 'more' }))
   if (command.includes('Portal')) await svc.rows('update ext_apps set name = id::text')
+  if (command.includes('svc -- knowledge sync')) await addHandbook()
   if (command.includes('announcement publish')) {
     const folder = join(checkout, '.data/announcements')
     const [made = ''] = await readdir(folder)
     await rename(join(folder, made), join(folder, '20261122080000-new-rules'))
   }
+}
+
+/** Adds a folder, and knowledge of the assistant of the example. */
+async function addHandbook(): Promise<void> {
+  await mkdir(join(checkout, 'handbook'), { recursive: true })
+  await writeFile(join(checkout, 'handbook/hours.md'), 'The library closes at ten.')
+  const assistants = [{ handle: 'thesis-helper', name: 'Thesis helper', model: 'demo' }]
+  await svc.host.assistants.applyFile(assistantsFile.parse({ assistants }))
+  await svc.rows(
+    `with k as (insert into knowledge (owner_id, name) select id, 'Handbook' from users where username = 'demo'
+                on conflict (owner_id, name) do update set name = excluded.name returning id)
+     update assistant_versions set knowledge_id = k.id from k`,
+  )
 }
 
 /** Replaces the example address, token and ids by those of this service. */

@@ -63,23 +63,33 @@ export async function describeIndexes(ctx: Context): Promise<IndexOverview> {
 const PASSAGES_PER_REQUEST = 32
 
 async function estimatePrice(
-  { services }: Context,
+  ctx: Context,
   { model: name }: WantedIndex,
   indexId: number | null,
 ): Promise<RebuildPrice | null> {
-  const { sql, ai } = services
-  const [missing = { files: 0, passages: 0, tokens: 0 }] = await sql(sumMissing, [indexId])
+  const [missing = { files: 0, passages: 0, tokens: 0 }] = await ctx.services.sql(sumMissing, [indexId])
   if (missing.files === 0) return null
+  return { ...missing, ...(await estimateCost(ctx, name, missing)) }
+}
+
+type Amount = Pick<RebuildPrice, 'files' | 'passages' | 'tokens'>
+
+/** Estimates the billed tokens and the price of texts, by the tokens that we count of them. */
+export async function estimateCost(
+  { services: { sql, ai } }: Context,
+  name: string,
+  amount: Amount,
+): Promise<Pick<RebuildPrice, 'tokens' | 'costMicros' | 'currency'>> {
   const [{ ratio } = { ratio: 1 }] = await sql(findTokenRatio, [name])
-  const tokens = Math.ceil(missing.tokens * ratio)
+  const tokens = Math.ceil(amount.tokens * ratio)
   // A file's last request is shorter.
-  const requests = Math.max(missing.files, Math.ceil(missing.passages / PASSAGES_PER_REQUEST))
+  const requests = Math.max(1, amount.files, Math.ceil(amount.passages / PASSAGES_PER_REQUEST))
   const model = await ai.callableModels.find(name, 'main', 'embedding')
   // A provider that bills no token makes this 0.
   const input = Math.max(1, Math.ceil(tokens / requests))
   const { costMicros, currency } = computeCost(model?.pricing ?? null, { input, output: 0, cached: 0, reasoning: 0 })
-  const total = costMicros === null ? null : Math.round((costMicros * tokens) / input)
-  return { ...missing, tokens, costMicros: total, currency }
+  const total = costMicros === null ? null : Math.round((costMicros * tokens) / Math.max(1, input))
+  return { tokens, costMicros: total, currency }
 }
 
 /**

@@ -19,8 +19,18 @@ import { runInTransaction, withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { runForOneRow, runStatement } from '../../core/run-statement.ts'
-import { about, host, router, userWith } from '../../core/trpc.ts'
+import { about, host, router, userWith, withBodySize } from '../../core/trpc.ts'
 import { LAST_ROW } from '../../resource/ids.ts'
+import { handle } from '../content.ts'
+import {
+  type ComparedFile,
+  compareOwnFiles,
+  compareSource,
+  findKnowledge,
+  measuredFile,
+  type SourceComparison,
+  sourceFile,
+} from './compare-files.ts'
 import { delayFailed, embedFile } from './embed-file.ts'
 import { explainState } from './explain-state.ts'
 import { deleteRetired, describeIndexes, planLostEmbeddings, prepareIndex, rebuildIndex } from './index-exchange.ts'
@@ -37,6 +47,12 @@ const MAX_QUERY = 2000
 
 /** Characters of the sealed part of an address, which has a path in it. */
 const MAX_ADDRESS = 4000
+
+/** Files that a program compares at once. */
+const MAX_COMPARED = 500
+
+/** Files of a folder that the host compares at once. */
+const MAX_SOURCE = 1_000_000
 
 const rowId = z.int().min(1).max(LAST_ROW)
 const knowledgeId = z.strictObject({ id: rowId })
@@ -109,6 +125,17 @@ export const knowledgeRouter = router({
       return uploadFile(ctx, { owner: ctx.caller.person.id, knowledgeId: id, path, file: ctx.file })
     }),
 
+  /** A mutation, since the address of a query has no room for so many files. */
+  compare: userWith('read')
+    .meta({
+      ...about(
+        'Compare files with those of knowledge by their paths and hashes, so that a program uploads only what is new or changed. They are answered in their order.',
+      ),
+      ...withBodySize('long text'),
+    })
+    .input(z.strictObject({ id: rowId, files: z.array(sourceFile).max(MAX_COMPARED) }))
+    .mutation(({ ctx, input }): Promise<ComparedFile[]> => compareOwnFiles(ctx, ctx.caller.person.id, input)),
+
   cancel: userWith('write')
     .meta(about('Remove a file that is not read or embedded yet. Whoever uploaded it pays what is embedded by then.'))
     .input(fileInput)
@@ -145,6 +172,28 @@ export const knowledgeRouter = router({
     .input(z.strictObject({ address: z.string().min(1).max(MAX_ADDRESS).describe('The last part of the address.') }))
     .query(({ ctx, input: { address } }): Promise<OpenedCitation> => {
       return openCitation(ctx, ctx.caller.person.id, address)
+    }),
+
+  /** Compares a folder with the knowledge of an assistant. */
+  compareSource: host
+    .input(z.strictObject({ handle, files: z.array(measuredFile).max(MAX_SOURCE) }))
+    .query(({ ctx, input }): Promise<SourceComparison> => compareSource(ctx, input)),
+
+  /** Uploads a file to the knowledge of an assistant, as its owner would. */
+  uploadFor: host
+    .meta({ file: 'in' })
+    .input(z.strictObject({ handle, path: filePath }))
+    .mutation(async ({ ctx, input: { handle, path } }): Promise<UploadedFile> => {
+      const { id, ownerId } = await findKnowledge(ctx, handle)
+      return uploadFile(ctx, { owner: ownerId, knowledgeId: id, path, file: ctx.file })
+    }),
+
+  /** Deletes files of the knowledge of an assistant; those that are gone already are left out. */
+  deleteFilesFor: host
+    .input(z.strictObject({ handle, files: z.array(rowId).max(MAX_SOURCE) }))
+    .mutation(async ({ ctx, input: { handle, files } }): Promise<{ deleted: number }> => {
+      const { id, ownerId } = await findKnowledge(ctx, handle)
+      return deleteFiles(ctx, ownerId, { id, files })
     }),
 
   /** Does nothing if the file is gone or was read before. */
@@ -212,14 +261,26 @@ function cancel(ctx: Context, owner: number, { id, file }: FileRef): Promise<{ i
   })
 }
 
-function deleteFile(ctx: Context, owner: number, { id, file }: FileRef): Promise<{ id: number }> {
+async function deleteFile(ctx: Context, owner: number, { id, file }: FileRef): Promise<{ id: number }> {
+  const { deleted } = await deleteFiles(ctx, owner, { id, files: [file] })
+  if (deleted === 0) throw new Problem('not_found', { detail: 'The knowledge has no such file.' })
+  return { id: file }
+}
+
+function deleteFiles(
+  ctx: Context,
+  owner: number,
+  { id, files }: { id: number; files: readonly number[] },
+): Promise<{ deleted: number }> {
   return withChangeLog(ctx, async (em, changes) => {
     await lockOwn(em, owner, id)
-    const [deleted] = await runStatement(em, deleteKnowledgeFiles, [id, [file]])
-    if (!deleted) throw new Problem('not_found', { detail: 'The knowledge has no such file.' })
-    if (deleted.state === 'ready') await runStatement(em, raiseVersion, [id])
-    changes.dropFiles([deleted.uuid], 'knowledge')
-    return { id: file }
+    const deleted = await runStatement(em, deleteKnowledgeFiles, [id, files])
+    if (deleted.some(({ state }) => state === 'ready')) await runStatement(em, raiseVersion, [id])
+    changes.dropFiles(
+      deleted.map(({ uuid }) => uuid),
+      'knowledge',
+    )
+    return { deleted: deleted.length }
   })
 }
 

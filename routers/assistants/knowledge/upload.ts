@@ -124,7 +124,7 @@ function addFile(ctx: Context, { owner, knowledgeId, path, mime, stored, hash }:
 }
 
 /** Returns the fingerprint by the current application key first, then those by previous ones. */
-const computeFingerprints = (vault: Vault, hash: string): string[] =>
+export const computeFingerprints = (vault: Vault, hash: string): string[] =>
   vault.computeMacs(hash, KNOWLEDGE_FINGERPRINT).map((mac) => mac.toString('hex'))
 
 type Place = Pick<Upload, 'owner' | 'knowledgeId' | 'path'>

@@ -38,11 +38,12 @@ export const embedsMeaning: Behaviour = (received, response) => {
 
 const pricing = { currency: 'EUR', inputPerMillion: 10_000, outputPerMillion: 0 }
 
-/** Writes a configuration with two embedding models of a provider. */
+/** Writes a configuration with two embedding models of a provider, and one for the assistants that have knowledge. */
 export async function writeEmbedderConfig(url: string) {
   const config = await writeConfig(url)
   const models = ['old', 'new'].map((id) => ({ id, label: id, modelType: 'embedding', external: true, pricing }))
-  const provider = { id: 'house', adapter: 'openai-compatible', apiUrl: url, models }
+  const chat = { id: 'mock-1', label: 'Mock', external: true }
+  const provider = { id: 'house', adapter: 'openai-compatible', apiUrl: url, models: [chat, ...models] }
   await config.write({ providers: [provider], systemModels: {} })
   return config
 }
