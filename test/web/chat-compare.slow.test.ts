@@ -6,22 +6,24 @@ import {
   beginStream,
   buildChunk,
   endStream,
+  refuses,
   startProvider,
   writeConfig,
 } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
+import { addPerson } from '../kit/assistants/people.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { shareResource } from '../kit/share-resource.ts'
 import { openChat } from '../kit/web/chat.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
 
-describeWith('chromium')('two models that answer one question', () => {
+describeWith('chromium')('two answers to one question', () => {
   const upstream = shareResource(startProvider)
   const config = shareResource(() => {
     const pricing = { currency: 'EUR', inputPerMillion: 1000, outputPerMillion: 2000 }
     const models = [
-      { id: 'mock-1', label: 'First', pricing },
-      { id: 'mock-2', label: 'Second', pricing },
+      { id: 'mock-1', label: 'First', external: true, pricing },
+      { id: 'mock-2', label: 'Second', external: true, pricing },
     ]
     return writeConfig(upstream.url, { provider: { models, circuit: { failures: 1_000_000 } } })
   })
@@ -49,11 +51,18 @@ describeWith('chromium')('two models that answer one question', () => {
   const side = (letter: string) => chat.page.getByRole('article', { name: `Answer ${letter}` })
   const button = (name: string | RegExp, exact = true) => chat.page.getByRole('button', { name, exact })
 
+  const bar = () => chat.page.getByRole('group', { name: 'Compare two answers' })
+
+  /** Asks the first model beside the other one. */
   const compare = async (question: string, isBlind = false) => {
-    await button('Compare two models').press('Enter')
-    const bar = chat.page.getByRole('group', { name: 'Compare two models' })
-    await bar.getByRole('combobox', { name: 'Second model: Second' }).waitFor()
-    if (isBlind) await bar.getByRole('checkbox').check()
+    await button('Compare two answers').press('Enter')
+    const chosen = chat.page.getByRole('combobox', { name: /^Model: / })
+    if ((await chosen.getAttribute('aria-label')) !== 'Model: First') {
+      await chosen.click()
+      await chat.page.getByRole('option', { name: /^First/ }).click()
+    }
+    await bar().getByRole('combobox', { name: 'Second answer by: Second' }).waitFor()
+    if (isBlind) await bar().getByRole('checkbox').check()
     await chat.sendQuestion(question)
   }
 
@@ -67,7 +76,9 @@ describeWith('chromium')('two models that answer one question', () => {
     expect(running.open.size).toBe(2)
     await expectAccessible(page)
 
-    await button('Stop Answer A: First').press('Enter')
+    await button('Stop Answer B: Second').focus()
+    await page.keyboard.press('Shift+Tab')
+    await page.keyboard.press('Enter')
     await side('A').getByText('You stopped this answer').waitFor()
     running.end('mock-2')
     await side('B').getByText('€').waitFor()
@@ -85,16 +96,113 @@ describeWith('chromium')('two models that answer one question', () => {
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360)
     await page.setViewportSize({ width: 1280, height: 800 })
 
-    await button('Go on with this: Answer B: Second').press('Enter')
+    await button('Request again: Answer A: First').focus()
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
     await side('A').waitFor({ state: 'detached' })
     await chat.messages().getByText('I am mock-2.').waitFor()
+    await page.reload()
     await button('Next version').click()
     await chat.messages().getByText('Now whole.').waitFor()
     await button('Previous version').click()
+    await chat.messages().getByText('I am mock-2.').waitFor()
     await chat.sendQuestion('And then?')
     await expect.poll(() => JSON.stringify(upstream.requests.at(-1)?.body)).toContain('And then?')
+    expect(upstream.requests.at(-1)?.body.model).toBe('mock-2')
     expect(JSON.stringify(upstream.requests.at(-1)?.body)).toContain('I am mock-2.')
     expect(JSON.stringify(upstream.requests.at(-1)?.body)).not.toContain('Now whole.')
+  })
+
+  test('can fail one by one, and one can be chosen while the other still comes', async () => {
+    const { page } = chat
+    const running = answerByModel()
+    const answerFirst = upstream.behave
+    const failSecond = (fail: Behaviour) => {
+      upstream.behave = (received, response) =>
+        (received.body.model === 'mock-2' ? fail : answerFirst)(received, response)
+    }
+    const again = button('Try again: Answer B: Second')
+    failSecond(refuses(401))
+    await compare('Who of you works?')
+    await side('B').getByText('The provider does not accept the key of this service.').waitFor()
+    await side('A').getByText('I am mock-1.').waitFor()
+    await page.getByText('One answer is still coming.', { exact: true }).waitFor()
+    await expectAccessible(page)
+
+    failSecond(refuses(429))
+    await again.press('Enter')
+    await side('B').getByText('The provider is getting too many requests').waitFor()
+    failSecond((_, response) => {
+      beginStream(response)
+      endStream(response)
+    })
+    await again.press('Enter')
+    await side('B').getByText('The model sent an empty answer.').waitFor()
+    failSecond(answers('I work again.'))
+    await side('B')
+      .getByRole('combobox', { name: /^Ask another model/ })
+      .click()
+    await page.getByRole('option', { name: /^Second/ }).click()
+    await side('B').getByText('€').waitFor()
+    await page.getByText('If you go on with the other one now, it is stopped.').waitFor()
+    expect(await side('A').getAttribute('aria-busy')).toBe('true')
+
+    await button('Go on with this: Answer B: Second').click()
+    await side('A').waitFor({ state: 'detached' })
+    await expect.poll(() => upstream.requests.find(({ body }) => body.model === 'mock-1')?.abortedAt).toBeDefined()
+    await chat.messages().getByText('I work again.').waitFor()
+    await button('Next version').click()
+    await chat.messages().getByText('I am mock-1.').waitFor()
+    await chat.messages().getByText('You stopped this answer.').waitFor()
+    expect(running.open.size).toBe(1)
+  })
+
+  test('keep what has come when the page is reloaded while both come', async () => {
+    const { page } = chat
+    const running = answerByModel()
+    await compare('Who is interrupted?')
+    await side('A').getByText('I am mock-1.').waitFor()
+    await side('B').getByText('I am mock-2.').waitFor()
+    await expect.poll(() => page.url()).toMatch(/chat\/./)
+
+    await page.reload()
+
+    for (const letter of ['A', 'B']) await side(letter).getByText('This answer was interrupted.').waitFor()
+    await side('B').getByText('I am mock-2.').waitFor()
+    await button('Request again: Answer B: Second').click()
+    await expect.poll(() => upstream.requests.length).toBe(3)
+    await side('B').getByText('This answer was interrupted.').waitFor({ state: 'detached' })
+    running.end('mock-2')
+    await side('B').getByText('€').waitFor()
+    await button('Go on with this: Answer A: First').click()
+    await side('B').waitFor({ state: 'detached' })
+  })
+
+  test('of an assistant and a model in a temporary chat are kept with it', async () => {
+    const { page } = chat
+    const owner = await addPerson(svc)
+    await owner.create('helper', { name: 'Librarian' })
+    await owner.shareWithAll('helper')
+    upstream.behave = answers('An answer that is kept.')
+    await page.reload()
+    await button('Temporary chat').click()
+    await button('Compare two answers').click()
+    await bar().getByRole('combobox').click()
+    await page.getByRole('option', { name: /^Librarian/ }).click()
+    await bar().getByRole('combobox', { name: 'Second answer by: Librarian' }).waitFor()
+    await chat.sendQuestion('Which of you is a librarian?')
+
+    await side('B').getByText('€').waitFor()
+    await side('A').getByText('€').waitFor()
+    expect(JSON.stringify(upstream.requests.map(({ body }) => body.messages))).toContain('Answer as a librarian.')
+    await button('Keep this chat').click()
+    await expect.poll(() => page.url()).not.toContain('temporary')
+    await page.reload()
+    await side('A').getByText('An answer that is kept.').waitFor()
+    await button('Go on with this: Answer B: Librarian').click()
+    await page.getByRole('article', { name: 'Message from Librarian, version 1' }).waitFor()
+    await page.getByRole('combobox', { name: 'Model: Librarian' }).waitFor()
+    await button('Previous version').waitFor()
   })
 
   test('are not chosen for a question that waits for the end of an answer', async () => {
@@ -104,7 +212,7 @@ describeWith('chromium')('two models that answer one question', () => {
     await chat.page.getByRole('textbox', { name: 'Message' }).fill('Who is next?')
     await button('Send after this answer').waitFor()
 
-    await button('Compare two models').press('Enter')
+    await button('Compare two answers').press('Enter')
     await button('Send after this answer').waitFor({ state: 'detached' })
 
     running.end('mock-1')
@@ -143,7 +251,7 @@ describeWith('chromium')('two models that answer one question', () => {
     })
     await compare('Will you both answer?')
 
-    await chat.page.getByRole('alert').getByText('Neither model was asked').waitFor()
+    await chat.page.getByRole('alert').getByText('No answer was requested').waitFor()
     expect(upstream.requests).toHaveLength(0)
     await button('Ask only Second').click()
     await chat.messages().getByText('An answer.').waitFor()

@@ -1,4 +1,4 @@
-import { lazy, Suspense, useEffect } from 'react'
+import { lazy, type ReactNode, Suspense, useEffect } from 'react'
 import { type LimitRefusal, SvcError } from '../../../client/index.ts'
 import { describeError, getRequestId, isRateLimited, isSentTooLong } from '../shared/api/error-text.ts'
 import type { ChatModel } from '../shared/models/models.ts'
@@ -32,25 +32,49 @@ export function AnswerFailure(props: AnswerFailureProps) {
         <OverflowNotice {...props} />
       </Suspense>
     )
-  const isForNow = isRateLimited(error)
-  const requestId = isForNow ? undefined : getRequestId(error)
-  const limit = error instanceof SvcError ? error.limit : undefined
+  const limit = getLimit(error)
   const offer = limit && findOffer(limit, models, model)
   return (
-    <Notice kind={isForNow ? 'warning' : 'error'} role="alert">
-      <p>{limit ? describeLimit(limit, (error as SvcError).retryAt) : describeError(error)}</p>
+    <FailureNotice
+      error={error}
+      actions={
+        <>
+          {offer && <OfferButtons offer={offer} parent={parent} />}
+          <Button onClick={() => tryAgain(parent)}>{t('app.tryAgain')}</Button>
+        </>
+      }
+    >
       {offer && limit.unit !== 'requests' && !offer.maxTokens && offer.models.length === 0 && (
         <p>{t('app.limit.nothing')}</p>
       )}
+    </FailureNotice>
+  )
+}
+
+const getLimit = (error: unknown): LimitRefusal | undefined => (error instanceof SvcError ? error.limit : undefined)
+
+interface FailureNoticeProps {
+  error: unknown
+  /** Buttons with what the person can do. */
+  actions: ReactNode
+  children?: ReactNode
+}
+
+/** Says why a model has not answered, and under which id the log of the service has it. */
+export function FailureNotice({ error, actions, children }: FailureNoticeProps) {
+  const isForNow = isRateLimited(error)
+  const requestId = isForNow ? undefined : getRequestId(error)
+  const limit = getLimit(error)
+  return (
+    <Notice kind={isForNow ? 'warning' : 'error'} role="alert">
+      <p>{limit ? describeLimit(limit, (error as SvcError).retryAt) : describeError(error)}</p>
+      {children}
       {requestId && (
         <p className="hint">
           {t('page.requestId')}: <code>{requestId}</code>
         </p>
       )}
-      <p className={styles.actions}>
-        {offer && <OfferButtons offer={offer} parent={parent} />}
-        <Button onClick={() => tryAgain(parent)}>{t('app.tryAgain')}</Button>
-      </p>
+      <p className={styles.actions}>{actions}</p>
     </Notice>
   )
 }
@@ -63,7 +87,7 @@ const CLOSING_MS = 2000
 /** Says why a question has no answer, and offers to request one. */
 export function UnansweredNotice({ slug, number }: { slug: string; number: number }) {
   const { tryAgain } = useChatActions()
-  const reason = findReason(slug, number)
+  const reason = findReason({ slug, parent: number })
   const wasClosed = reason === t('app.unanswered.closed')
   // What the closing page has sent may be stored after this one has read the messages.
   useEffect(() => {

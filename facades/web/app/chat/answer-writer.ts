@@ -1,7 +1,7 @@
 import { SvcError } from '../../../client/index.ts'
 import { sendOnClose } from '../shared/api/client.ts'
 import type { StoredMessage } from '../shared/api/types.ts'
-import type { Answer } from '../shared/conversation/answer.ts'
+import type { Answer, Side } from '../shared/conversation/answer.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { readNumber, serializeAnswer, writeNumber } from './message-content.ts'
 import { putMessageInCache, updateMessage } from './messages.ts'
@@ -24,6 +24,8 @@ interface AnswerTarget {
   parent: number
   /** The number of the stored message, if there is one already. */
   number: number | undefined
+  /** Present if the answer stands beside that of another model. */
+  side: Side | undefined
 }
 
 /** Stores an answer while it streams, at its end, and when the page is closed. */
@@ -71,12 +73,12 @@ export class AnswerWriter {
    * or is aborted; throws at once if there is nothing to report to.
    */
   async finish(answer: Answer, signal: AbortSignal, report: ((error: unknown) => void) | undefined): Promise<void> {
-    const { key, slug, parent } = this.#target
+    const { key, slug, parent, side } = this.#target
     for (let delay = FIRST_RETRY_MS; ; delay = Math.min(delay * 2, MAX_RETRY_MS)) {
       try {
         const stored = await this.#write(answer, answer.cut === undefined)
         this.#sealed = undefined
-        recordReason(slug, parent, undefined)
+        recordReason({ slug, parent, side }, undefined)
         await putMessageInCache(key, slug, stored)
         return
       } catch (error) {

@@ -26,7 +26,7 @@ import { useReadingEnd } from './read-aloud.ts'
 import { ShareButton } from './share/share-button.tsx'
 import { isTemporary, useIsGone } from './temporary-chats.ts'
 import { TemporaryHint } from './temporary-notice.tsx'
-import { isHalted, type Turn } from './turn.ts'
+import { isStreaming, type Turn } from './turn.ts'
 import { Welcome } from './welcome.tsx'
 
 /** Shows a conversation, or the page that starts one. */
@@ -213,7 +213,7 @@ function AnswerAnnouncer({ turn }: { turn: Turn | undefined }) {
   useEffect(() => {
     const before = last.current
     last.current = turn
-    const [isRunning, wasRunning] = [turn, before].map((each) => each !== undefined && !isHalted(each))
+    const [isRunning, wasRunning] = [turn, before].map(isStreaming)
     if (isRunning && !wasRunning) setText(t('app.progress.begins'))
     if (turn && !isRunning && wasRunning) setText(t('app.progress.failed'))
     if (!turn && before && before.phase !== 'failed') setText(describeEnd(before))

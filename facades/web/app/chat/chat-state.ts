@@ -57,7 +57,7 @@ export interface ChatActions {
   retrySide(parent: number, comparison: Comparison): void
   /** Requests both answers again. */
   compareAgain(parent: number, comparison: Comparison): void
-  /** Goes on with one of two answers. */
+  /** Goes on with one of two answers, and with its model. */
   chooseAnswer(answer: OpenedMessage): Promise<void>
   /** Requests an answer to a question that has none, perhaps from another model or a shorter one. */
   tryAgain(parent: number, change?: { modelId?: string; maxTokens?: number }): void
@@ -91,7 +91,7 @@ export function useChat(slug: string) {
   )
   const queueDraft = useQueueDraft(slug)
   const queued = useQueuedQuestion(slug, queueDraft)
-  const actions = useActions({ slug, key, model, recordUse, steps, showBranch, setEditedNumber, queueDraft })
+  const actions = useActions({ slug, key, model, choose, recordUse, steps, showBranch, setEditedNumber, queueDraft })
   const comparison = useShownComparison(slug, messages, steps)
   const shown = { ...showTurn(steps, turn), ...(!turn && showComparison(steps, comparison)), editedNumber }
   const chosen = { models, modelsError, model, isModelKnown: isKnown, missingAssistant, choose }
@@ -176,6 +176,8 @@ interface ActionContext {
   slug: string
   key: ConversationKey
   model: ChatModel | undefined
+  /** Chooses the model for the next question. */
+  choose: (modelId: string) => void
   recordUse: (modelId: string) => void
   steps: readonly PathStep[]
   showBranch: (number: number) => void
@@ -340,8 +342,11 @@ function createComparisonActions(
     compareAgain: (parent, comparison) =>
       void import('./comparison.ts').then(({ requestComparison }) => requestComparison(state(), parent, comparison)),
     async chooseAnswer(answer) {
+      const { comparison } = answer.answer
+      if (!comparison) return
       const { chooseAnswer } = await import('./comparison.ts')
-      await chooseAnswer(state(), answer)
+      await chooseAnswer(state(), answer, comparison)
+      state().choose(comparison.models[comparison.side])
       state().showBranch(answer.number)
       focusField('chat')
     },

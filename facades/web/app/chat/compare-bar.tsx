@@ -11,11 +11,13 @@ import type { ComparedModel } from './comparison.ts'
 interface CompareBarProps {
   models: readonly ChatModel[]
   compared: ComparedModel
-  change: (compared: ComparedModel | undefined) => void
+  change: (change: Partial<ComparedModel>) => void
+  /** Leaves it at one answer. */
+  end: () => void
 }
 
 /** Chooses the model whose answer will stand beside the other, and says what that costs. */
-export function CompareBar({ models, compared, change }: CompareBarProps) {
+export function CompareBar({ models, compared, change, end }: CompareBarProps) {
   const model = models.find(({ modelId }) => modelId === compared.modelId)
   const name = model?.label ?? t('app.model.none')
   return (
@@ -24,7 +26,7 @@ export function CompareBar({ models, compared, change }: CompareBarProps) {
       <PickerButton
         models={models}
         model={model}
-        choose={(modelId) => change({ ...compared, modelId })}
+        choose={(modelId) => change({ modelId })}
         label={t('app.compare.second.model', { name })}
         className={getButtonClass()}
       >
@@ -33,10 +35,10 @@ export function CompareBar({ models, compared, change }: CompareBarProps) {
       <Choice
         label={t('app.compare.blind')}
         checked={compared.isBlind}
-        onChange={({ target }) => change({ ...compared, isBlind: target.checked })}
+        onChange={({ target }) => change({ isBlind: target.checked })}
       />
       <span className="hint">{t('app.compare.cost')}</span>
-      <IconButton icon="close" label={t('app.compare.end')} onClick={() => change(undefined)} />
+      <IconButton icon="close" label={t('app.compare.end')} onClick={end} />
     </Notice>
   )
 }

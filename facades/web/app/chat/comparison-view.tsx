@@ -1,24 +1,25 @@
 import { useState } from 'react'
-import { describeError } from '../shared/api/error-text.ts'
-import type { Answer, Side } from '../shared/conversation/answer.ts'
+import type { Answer, Comparison, Side } from '../shared/conversation/answer.ts'
 import { joinTexts } from '../shared/conversation/answer-segments.ts'
 import { MessageActions } from '../shared/conversation/message-actions.tsx'
 import { MessageView, UnreadableNote } from '../shared/conversation/message-view.tsx'
+import { PickerButton } from '../shared/models/model-button.tsx'
 import { type ChatModel, findModelLabel } from '../shared/models/models.ts'
 import { t } from '../shared/text/labels.ts'
-import { Button } from '../shared/ui/button.tsx'
+import { Button, getButtonClass } from '../shared/ui/button.tsx'
 import { CopyButton } from '../shared/ui/copy-button.tsx'
 import { InlineError } from '../shared/ui/error-message.tsx'
 import { IconButton } from '../shared/ui/icon-button.tsx'
-import { Notice } from '../shared/ui/notice.tsx'
 import { SourceBoundary } from '../shared/ui/source-boundary.tsx'
+import { FailureNotice, UnsavedNotice } from './answer-failure.tsx'
 import { useChatActions } from './chat-state.ts'
 import styles from './comparison-view.module.css'
 import { AnswerBody, cutLabels } from './message.tsx'
 import type { OpenedMessage } from './message-content.ts'
 import type { ShownComparison } from './shown-comparison.ts'
 import { UsageFacts } from './step-actions.tsx'
-import { isHalted, type Turn } from './turn.ts'
+import { isStreaming } from './turn.ts'
+import { findReason } from './unanswered.ts'
 
 interface ComparisonProps {
   shown: ShownComparison
@@ -29,7 +30,7 @@ const sides = [0, 1] as const satisfies Side[]
 
 /** The answers of two models to one question, side by side, or one below the other where there is no room. */
 export function ComparisonView({ shown, models }: ComparisonProps) {
-  const { comparison, answers, isRunning, isOpen } = shown
+  const { answers, isOpen } = shown
   const refusal = findSharedFailure(shown)
   return (
     <section className={styles.comparison} aria-label={t('app.compare.answers')}>
@@ -44,14 +45,21 @@ export function ComparisonView({ shown, models }: ComparisonProps) {
       )}
       {isOpen && (
         <p className="hint" role="status">
-          {isRunning
-            ? t('app.compare.running')
-            : t(comparison.isBlind ? 'app.compare.chooseBlind' : 'app.compare.choose')}
+          {t(getHintKey(shown))}
         </p>
       )}
       {!isOpen && answers.every(({ turn }) => turn === undefined) && <p className="hint">{t('app.unanswered')}</p>}
     </section>
   )
+}
+
+/** Returns the label of the sentence that says how the comparison goes on. */
+function getHintKey({ comparison, answers, isRunning }: ShownComparison): string {
+  if (!isRunning) return comparison.isBlind ? 'app.compare.chooseBlind' : 'app.compare.choose'
+  if (answers.every(({ turn }) => isStreaming(turn))) return 'app.compare.running'
+  return answers.some(({ turn, message }) => !isStreaming(turn) && message)
+    ? 'app.compare.oneRunning'
+    : 'app.compare.lastRunning'
 }
 
 /** Returns the failure for which neither model was asked. */
@@ -64,18 +72,21 @@ function findSharedFailure({ answers: [first, second] }: ShownComparison): { err
 function RefusalNotice({ shown: { parent, comparison }, models, error }: ComparisonProps & { error: unknown }) {
   const { compareAgain, tryAgain } = useChatActions()
   return (
-    <Notice kind="error" role="alert">
+    <FailureNotice
+      error={error}
+      actions={
+        <>
+          <Button onClick={() => compareAgain(parent, comparison)}>{t('app.compare.bothAgain')}</Button>
+          {[...new Set(comparison.models)].map((modelId) => (
+            <Button key={modelId} onClick={() => tryAgain(parent, { modelId })}>
+              {t('app.compare.askOne', { name: findModelLabel(modelId, models) })}
+            </Button>
+          ))}
+        </>
+      }
+    >
       <p>{t('app.compare.refused')}</p>
-      <p>{describeError(error)}</p>
-      <p className={styles.buttons}>
-        <Button onClick={() => compareAgain(parent, comparison)}>{t('app.compare.bothAgain')}</Button>
-        {[...new Set(comparison.models)].map((modelId) => (
-          <Button key={modelId} onClick={() => tryAgain(parent, { modelId })}>
-            {t('app.compare.askOne', { name: findModelLabel(modelId, models) })}
-          </Button>
-        ))}
-      </p>
-    </Notice>
+    </FailureNotice>
   )
 }
 
@@ -87,21 +98,26 @@ interface ComparedAnswerProps extends ComparisonProps {
 function ComparedAnswer({ shown, side, models }: ComparedAnswerProps) {
   const { comparison } = shown
   const { turn, message } = shown.answers[side]
-  const isStreaming = turn !== undefined && !isHalted(turn)
+  const isComing = isStreaming(turn)
+  // Another model may have been asked on this side since.
+  const { models: asked } = turn?.comparison ?? message?.answer.comparison ?? comparison
   const letter = t(side === 0 ? 'app.compare.first' : 'app.compare.second')
-  const name = comparison.isBlind ? letter : `${letter}: ${findModelLabel(comparison.models[side], models)}`
+  const name = comparison.isBlind ? letter : `${letter}: ${findModelLabel(asked[side], models)}`
   return (
-    <MessageView className={styles.side} name={name} isBusy={isStreaming}>
+    <MessageView className={styles.side} name={name} isBusy={isComing}>
       {turn?.phase === 'waiting' && <p className="hint">{t('app.message.waiting')}</p>}
       {message?.isUnreadable && <UnreadableNote reason={t('app.message.unreadable')} />}
       <SideAnswer
         answer={turn && turn.phase !== 'failed' ? turn.answer : message?.answer}
-        isStreaming={isStreaming}
+        isStreaming={isComing}
         isBlind={comparison.isBlind}
         models={models}
       />
-      <SideFailure turn={turn} isMissing={!(turn || message)} />
-      <SideActions shown={shown} side={side} name={name} isStreaming={isStreaming} />
+      {isComing ? (
+        <StopButton side={side} name={name} />
+      ) : (
+        <SideEnd shown={shown} side={side} name={name} models={models} />
+      )}
     </MessageView>
   )
 }
@@ -139,51 +155,73 @@ function SideAnswer({ answer, isStreaming, isBlind, models }: SideAnswerProps) {
   )
 }
 
-interface SideActionsProps {
-  shown: ShownComparison
+interface SideProps {
   side: Side
   name: string
-  isStreaming: boolean
 }
 
-function SideActions({ shown: { parent, comparison, answers, isRunning }, side, name, isStreaming }: SideActionsProps) {
-  const { stopSide, retrySide } = useChatActions()
-  const { message } = answers[side]
-  if (isStreaming)
-    return (
-      <MessageActions>
-        <Button aria-label={t('app.compare.stop', { name })} onClick={() => stopSide(side)}>
-          {t('app.composer.stop')}
-        </Button>
-      </MessageActions>
-    )
+function StopButton({ side, name }: SideProps) {
+  const { stopSide } = useChatActions()
   return (
     <MessageActions>
-      {message && <ChooseButton message={message} name={name} isDisabled={isRunning} />}
-      {message && <CopyButton text={joinTexts(message.answer)} label={t('app.message.copy')} />}
-      <IconButton
-        icon="repeat"
-        label={t('app.compare.retry', { name })}
-        onClick={() => retrySide(parent, { ...comparison, side })}
-      />
+      <Button aria-label={t('app.compare.stop', { name })} onClick={() => stopSide(side)}>
+        {t('app.composer.stop')}
+      </Button>
     </MessageActions>
   )
 }
 
-/** Says why an answer is missing, or not stored yet. */
-function SideFailure({ turn, isMissing }: { turn: Turn | undefined; isMissing: boolean }) {
-  if (isMissing) return <p className="hint">{t('app.unanswered')}</p>
-  if (!turn || !isHalted(turn)) return null
+/** Says why an answer is missing or not stored yet, and offers what can be done on this side. */
+function SideEnd({ shown, side, name, models }: SideProps & ComparisonProps) {
+  const { retrySide } = useChatActions()
+  const { slug, parent, answers } = shown
+  const { turn, message } = answers[side]
+  const comparison = turn?.comparison ?? message?.answer.comparison ?? shown.comparison
+  const ask = (asked: Comparison['models']) => retrySide(parent, { ...comparison, side, models: asked })
+  const retry = () => ask(comparison.models)
+  const waysOn = (
+    <>
+      <Button aria-label={t('app.compare.tryAgain', { name })} onClick={retry}>
+        {t('app.tryAgain')}
+      </Button>
+      {!comparison.isBlind && (
+        <PickerButton
+          models={models}
+          model={models.find(({ modelId }) => modelId === comparison.models[side])}
+          choose={(modelId) => ask(side === 0 ? [modelId, comparison.models[1]] : [comparison.models[0], modelId])}
+          label={t('app.compare.askOther', { name })}
+          className={getButtonClass()}
+        >
+          {t('app.compare.other')}
+        </PickerButton>
+      )}
+    </>
+  )
   return (
-    <Notice kind={turn.phase === 'unsaved' ? 'warning' : 'error'} role="alert">
-      {turn.phase === 'unsaved' && `${t('app.unsaved')} `}
-      {describeError(turn.error)}
-    </Notice>
+    <>
+      {turn?.phase === 'failed' && <FailureNotice error={turn.error} actions={waysOn} />}
+      {turn?.phase === 'unsaved' && <UnsavedNotice error={turn.error} />}
+      {!(turn || message) && (
+        <>
+          <p className="hint">{findReason({ slug, parent, side }) ?? t('app.unanswered')}</p>
+          <MessageActions>{waysOn}</MessageActions>
+        </>
+      )}
+      {message && (
+        <MessageActions>
+          <ChooseButton message={message} name={name} />
+          <CopyButton text={joinTexts(message.answer)} label={t('app.message.copy')} />
+          {turn?.phase !== 'failed' && (
+            <IconButton icon="repeat" label={t('app.compare.retry', { name })} onClick={retry} />
+          )}
+        </MessageActions>
+      )}
+    </>
   )
 }
 
-/** Goes on with this answer; the other one stays as another version. */
-function ChooseButton({ message, name, isDisabled }: { message: OpenedMessage; name: string; isDisabled: boolean }) {
+/** Goes on with this answer. The other one ends, and stays as another version. */
+function ChooseButton({ message, name }: { message: OpenedMessage; name: string }) {
   const { chooseAnswer } = useChatActions()
   const [state, setState] = useState<'ready' | 'choosing' | { error: unknown }>('ready')
   const choose = async () => {
@@ -194,7 +232,7 @@ function ChooseButton({ message, name, isDisabled }: { message: OpenedMessage; n
     <>
       <Button
         aria-label={t('app.compare.goOnWith', { name })}
-        disabled={isDisabled || state === 'choosing'}
+        disabled={state === 'choosing'}
         onClick={() => void choose()}
       >
         {t('app.compare.goOn')}

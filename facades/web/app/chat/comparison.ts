@@ -64,13 +64,14 @@ export function requestSide(chat: Omit<ChatContext, 'modelId'>, parent: number, 
   void turns.run({ ...context, readRequest, parent, comparison }).then(() => finishTurn(context, parent))
 }
 
-/** Records that the chat goes on with this answer. The other one stays as another version. */
+/** Records that the chat goes on with this answer. The other one ends, and stays as another version. */
 export async function chooseAnswer(
   { slug, key }: Omit<ChatContext, 'modelId'>,
   { number, answer, isComplete }: OpenedMessage,
+  comparison: Comparison,
 ): Promise<void> {
-  if (!answer.comparison) return
-  const chosen = { ...answer, comparison: { ...answer.comparison, isChosen: true } }
+  await turns.end(slug, comparison.side === 0 ? 1 : 0)
+  const chosen = { ...answer, comparison: { ...comparison, isChosen: true } }
   const content = await key.seal(serializeAnswer(chosen))
   await putMessageInCache(key, slug, await updateMessage({ slug, number, content, isComplete: isComplete ?? true }))
   turns.clearSides(slug)

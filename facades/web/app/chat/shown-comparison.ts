@@ -1,7 +1,7 @@
 import type { Comparison, Side } from '../shared/conversation/answer.ts'
 import type { PathStep } from './branches.ts'
 import type { OpenedMessage } from './message-content.ts'
-import { isHalted, type Turn, useTurn } from './turn.ts'
+import { isStreaming, type Turn, useTurn } from './turn.ts'
 
 /** One side of a comparison: the answer while it streams or has failed, or as it is stored. */
 interface ComparedAnswer {
@@ -11,6 +11,7 @@ interface ComparedAnswer {
 
 /** Two answers to one question that are shown side by side until the person has chosen. */
 export interface ShownComparison {
+  slug: string
   /** The number of the question. */
   parent: number
   comparison: Comparison
@@ -41,8 +42,9 @@ export function useShownComparison(
     turn: turns[side],
     message: siblings.findLast(({ answer }) => answer.comparison?.side === side),
   })
-  const isRunning = turns.some((turn) => turn !== undefined && !isHalted(turn))
+  const isRunning = turns.some(isStreaming)
   return {
+    slug,
     parent,
     comparison,
     answers: [findAnswer(0), findAnswer(1)],

@@ -10,7 +10,7 @@ import { Listeners } from '../shared/listeners.ts'
 import { t } from '../shared/text/labels.ts'
 import { AnswerWriter } from './answer-writer.ts'
 import type { OpenedMessage } from './message-content.ts'
-import { recordReason, untilOpen } from './unanswered.ts'
+import { recordReason, type UnansweredQuestion, untilOpen } from './unanswered.ts'
 
 /** Milliseconds between two renderings of a streaming answer. */
 const SHOW_MS = 100
@@ -42,6 +42,9 @@ export interface TurnRequest {
 /** Returns true while nothing of an answer will come, so that the person has to do something. */
 export const isHalted = ({ phase }: Turn): boolean => phase === 'failed' || phase === 'unsaved'
 
+/** Returns true while an answer is requested, comes, or is being stored. */
+export const isStreaming = (turn: Turn | undefined): turn is Turn => turn !== undefined && !isHalted(turn)
+
 /** How an answer ended, and the number of its message if it is stored. */
 export interface TurnEnd {
   outcome: 'complete' | 'stopped' | 'failed'
@@ -54,6 +57,7 @@ type TurnProgress = Pick<Turn, 'answer' | 'phase' | 'error'>
 class RunningTurn {
   readonly writer: AnswerWriter
   readonly #request: TurnRequest
+  readonly #question: UnansweredQuestion
   readonly #show: (progress: TurnProgress | undefined) => void
   readonly #builder: AnswerBuilder
   readonly #streaming = new AbortController()
@@ -65,7 +69,9 @@ class RunningTurn {
     const { slug, key, modelId: model, parent, partialAnswer, comparison } = request
     this.#request = request
     this.#show = show
-    this.writer = new AnswerWriter({ slug, key, model, parent, number: partialAnswer?.number })
+    const side = comparison?.side
+    this.#question = { slug, parent, side }
+    this.writer = new AnswerWriter({ slug, key, model, parent, number: partialAnswer?.number, side })
     this.#builder = new AnswerBuilder(partialAnswer?.answer ?? { ...emptyAnswer, ...(comparison && { comparison }) })
   }
 
@@ -80,8 +86,8 @@ class RunningTurn {
   }
 
   async run(): Promise<TurnEnd> {
-    const { slug, parent, partialAnswer, readRequest } = this.#request
-    if (!partialAnswer) recordReason(slug, parent, t('app.unanswered.closed'))
+    const { partialAnswer, readRequest } = this.#request
+    if (!partialAnswer) recordReason(this.#question, t('app.unanswered.closed'))
     this.#show({ answer: this.#builder.answer, phase: 'waiting' })
     const failure = await readStream(readRequest, this.#streaming.signal, this.#builder, (answer) => {
       this.#show({ answer, phase: 'answering' })
@@ -96,12 +102,11 @@ class RunningTurn {
 
   /** Stores what has come, and shows the failure that ended it. */
   async #store(failure: Error | undefined): Promise<TurnEnd['outcome']> {
-    const { slug, parent } = this.#request
     const { answer } = this.#builder
     const { signal } = this.#storing
     const report = (error: unknown) => this.#show({ answer, phase: 'unsaved', error })
     // Without a failure an answer is empty only if the person stopped it.
-    recordReason(slug, parent, failure ? describeError(failure) : t('app.unanswered.stopped'))
+    recordReason(this.#question, failure ? describeError(failure) : t('app.unanswered.stopped'))
     try {
       this.#show({ answer, phase: 'storing' })
       if (!isEmpty(answer)) await this.writer.finish(answer, signal, failure ? undefined : report)
@@ -112,7 +117,7 @@ class RunningTurn {
         this.#end({ answer, phase: 'failed', error })
         return 'failed'
       }
-      recordReason(slug, parent, t('app.unanswered.unsaved'))
+      recordReason(this.#question, t('app.unanswered.unsaved'))
       this.#end(undefined)
       return 'stopped'
     }
@@ -157,6 +162,13 @@ class TurnStore {
   /** Stops the answers of a conversation, or the one on this side. */
   stop(slug: string, side?: Side): void {
     for (const each of selectLanes(side)) this.#running.get(writeLane(slug, each))?.stop()
+  }
+
+  /** Stops the answer on this side, and waits until what has come of it is stored, or cannot be stored for now. */
+  async end(slug: string, side: Side): Promise<void> {
+    // A stop while the answer is being stored would lose it.
+    if (this.find(slug, side)?.phase !== 'storing') this.stop(slug, side)
+    while (isStreaming(this.find(slug, side))) await this.#listeners.waitForNext()
   }
 
   /** Stores answers at once that have come and could not be stored. */

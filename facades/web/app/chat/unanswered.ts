@@ -1,3 +1,4 @@
+import type { Side } from '../shared/conversation/answer.ts'
 import { writeStored } from '../shared/local-store.ts'
 
 /**
@@ -13,10 +14,23 @@ type Reasons = Record<string, string>
 
 const readReasons = (): Reasons => JSON.parse(sessionStorage.getItem(STORAGE_KEY) ?? '{}')
 
-const nameQuestion = (slug: string, number: number) => `${slug}/${number}`
+/** A question, or one of the two answers to it that stand side by side. */
+export interface UnansweredQuestion {
+  slug: string
+  /** The number of the question. */
+  parent: number
+  side?: Side | undefined
+}
 
-export const findReason = (slug: string, number: number): string | undefined =>
-  readReasons()[nameQuestion(slug, number)]
+const nameQuestion = ({ slug, parent, side }: UnansweredQuestion) =>
+  `${slug}/${parent}${side === undefined ? '' : `/${side}`}`
+
+/** Finds the reason; for a question that two models were asked, that of the first one which has failed. */
+export function findReason(question: UnansweredQuestion): string | undefined {
+  const reasons = readReasons()
+  const sides = question.side === undefined ? ([undefined, 0, 1] as const) : [question.side]
+  return sides.map((side) => reasons[nameQuestion({ ...question, side })]).find((reason) => reason !== undefined)
+}
 
 /** True while the page is closed, which ends its streams like a failure. */
 let isClosing = false
@@ -33,9 +47,9 @@ export async function untilOpen(): Promise<void> {
 }
 
 /** Records why a question has no answer, or removes the reason for undefined. */
-export function recordReason(slug: string, number: number, reason: string | undefined): void {
+export function recordReason(question: UnansweredQuestion, reason: string | undefined): void {
   if (isClosing) return
-  const name = nameQuestion(slug, number)
+  const name = nameQuestion(question)
   const { [name]: _, ...others } = readReasons()
   const entries = Object.entries(reason === undefined ? others : { ...others, [name]: reason })
   writeStored(STORAGE_KEY, Object.fromEntries(entries.slice(-MAX_REASONS)), sessionStorage)

@@ -7,6 +7,14 @@ export class Listeners {
     return () => this.#listeners.delete(listener)
   }
 
+  /** Resolves with the next change. */
+  async waitForNext(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const unsubscribe = this.subscribe(resolve)
+    await promise
+    unsubscribe()
+  }
+
   notify(): void {
     for (const listener of this.#listeners) listener()
   }
