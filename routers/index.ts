@@ -1,4 +1,4 @@
-import type { AnyTRPCProcedure } from '@trpc/server'
+import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server'
 import { aiRouter } from './ai/ai-router.ts'
 import { explainRouter } from './ai/explain-model.ts'
 import { limitsRouter } from './ai/limits/limits.ts'
@@ -6,6 +6,7 @@ import { usageRouter } from './ai/usage.ts'
 import { consentPageRouter } from './apps/consent-page.ts'
 import { extAppsRouter } from './apps/ext-apps.ts'
 import { keychainRouter } from './apps/keychain-form.ts'
+import { assistantTypesRouter } from './assistants/assistant-types-router.ts'
 import { assistantsRouter } from './assistants/assistants-router.ts'
 import { knowledgeRouter } from './assistants/knowledge/knowledge-router.ts'
 import { aiModelDescriptionsRouter } from './catalogue/ai-model-descriptions.ts'
@@ -129,13 +130,19 @@ export const appRouter = router({
 })
 
 /** Every declared type, as the procedures expose them. */
-export const resources: readonly Resource[] = [
-  ...new Set(
-    Object.values(appRouter._def.procedures as unknown as Record<string, AnyTRPCProcedure>).flatMap(
-      (procedure) => metaOf(procedure).exposes?.resource ?? [],
-    ),
-  ),
-]
+export const resources: readonly Resource[] = listResources(appRouter)
+const assistantResources = listResources(assistantTypesRouter)
+
+function listResources({ _def }: AnyTRPCRouter): Resource[] {
+  const procedures: AnyTRPCProcedure[] = Object.values(_def.procedures as object)
+  return [...new Set(procedures.flatMap((procedure) => metaOf(procedure).exposes?.resource ?? []))]
+}
+
+/** The procedures and types of JSON:API. Those of assistants are there only if a setting says so. */
+export const selectJsonApi = (hasAssistants: boolean): { router: AnyTRPCRouter; resources: readonly Resource[] } =>
+  hasAssistants
+    ? { router: mergeRouters(appRouter, assistantTypesRouter), resources: [...resources, ...assistantResources] }
+    : { router: appRouter, resources }
 
 /** The older surfaces show people by the same declaration. */
 export { users }

@@ -26,7 +26,7 @@ import { web } from '../facades/web/index.ts'
 import { type Site, serveSite } from '../facades/web/site.ts'
 import { serveManifest } from '../facades/web/web-manifest.ts'
 import type { Services } from '../routers/core/services.ts'
-import { appRouter, resources } from '../routers/index.ts'
+import { selectJsonApi } from '../routers/index.ts'
 import type { Traces } from '../routers/ports/traces.ts'
 import type { Env } from './config/settings.ts'
 import { guides } from './guides.ts'
@@ -86,7 +86,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   if (services.settings.oauth.clients !== 'off')
     await app.register(oauth, { resolveGuestContext, settings: services.settings, name: options.site.name })
   const members = new Members(memberProfiles[env.JSONAPI_MEMBER_CASE])
-  const surface = { router: appRouter, resources, names, baseUrl: env.BASE_URL ?? '', members }
+  const { router, resources } = selectJsonApi(env.JSONAPI_ASSISTANTS)
+  const surface = { router, resources, names, baseUrl: env.BASE_URL ?? '', members }
   const legacyRoutes = await registerBrowserRoutes(app, options, { ...contexts, surface })
   await registerChannelAuth(app, options, contexts)
   const endpoints = async () => (await import('./endpoint-docs.ts')).listEndpoints(names)

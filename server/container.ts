@@ -7,7 +7,7 @@ import { extend } from '../routers/core/extension.ts'
 import { SingleFlight } from '../routers/core/load/single-flight.ts'
 import type { ProcessServices, Services, TextServices } from '../routers/core/services.ts'
 import type { Settings } from '../routers/core/settings.ts'
-import { resources } from '../routers/index.ts'
+import { selectJsonApi } from '../routers/index.ts'
 import type { ConcurrencyLimiter } from '../routers/ports/concurrency-limiter.ts'
 import type { Traces } from '../routers/ports/traces.ts'
 import { createCatalogue } from '../routers/resource/catalogue.ts'
@@ -167,7 +167,10 @@ function createServices(options: ContainerOptions, parts: Parts): Services {
     settings,
     log,
     vault,
-    records: { readInBatches, resources: createCatalogue(resources, em.getMetadata()) },
+    records: {
+      readInBatches,
+      resources: createCatalogue(selectJsonApi(env.JSONAPI_ASSISTANTS).resources, em.getMetadata()),
+    },
     changes: changes.services,
     limits: createLimitServices(env, parts.keyValue),
     stores: { kv, answers, previews, previewReads: new SingleFlight<string>() },

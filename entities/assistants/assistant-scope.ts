@@ -3,17 +3,20 @@ import type { SqlPredicate } from '../sql/scope.ts'
 import { Assistant, AssistantEditor } from './assistant.ts'
 
 /** SQL: a person, by the placeholder of their id, may change the assistant: its owner and its editors. */
-export const isEditor = (row: string, person: string) =>
-  `(${row}.owner_id = ${person} or exists (select from ${AssistantEditor.tableName} x where x.assistant_id = ${row}.id and x.user_id = ${person}))`
+export const isEditor = (row: string, person: string, x = 'x') =>
+  `(${row}.owner_id = ${person} or exists (select from ${AssistantEditor.tableName} ${x} where ${x}.assistant_id = ${row}.id and ${x}.user_id = ${person}))`
 
 /** Assistants that the caller may change. */
-const editableAssistants: SqlPredicate = (row, sql) => isEditor(row, sql.param('viewer'))
+export const editableAssistants: SqlPredicate = (row, sql) => isEditor(row, sql.param('viewer'), sql.alias())
+
+/** Assistants of the caller. */
+export const ownAssistants: SqlPredicate = (row, sql) => `(${row}.owner_id is not distinct from ${sql.param('viewer')})`
 
 /**
  * Assistants that the caller may change, and published ones that they may use. The groups are those of the person, also for
  * administrators.
  */
-const visibleAssistants: SqlPredicate = (row, sql) => {
+export const visibleAssistants: SqlPredicate = (row, sql) => {
   const user = sql.alias()
   const isInAudience = `exists (select from ${User.tableName} ${user} where ${user}.id = ${sql.param('viewer')}
     and (${row}.audience = 'all' or (${row}.audience = 'groups' and ${row}.groups && ${user}.groups)))`

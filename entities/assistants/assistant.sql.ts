@@ -267,16 +267,19 @@ export interface LockedAssistant {
   proposed: number | null
 }
 
+const lockEditable = (isMeant: string) =>
+  `select a.id, a.handle, a.owner_id as "ownerId", (select u.username from ${users} u where u.id = a.owner_id) as owner,
+          a.audience, to_json(a.groups) as groups, a.allow_remix as "allowRemix", ${editorNames} as editors, a.published, a.latest, a.proposed
+     from ${assistants} a where ${isMeant} and ($1::int is null or ${isEditor('a', '$1::int')}) for update of a`
+
 /**
  * Locks an assistant that a person may change; null as the person stands for the host, which may change all. Values: the
  * person's id, and the handle.
  */
-export const lockAssistant = statement<LockedAssistant>(
-  'lock-assistant',
-  `select a.id, a.handle, a.owner_id as "ownerId", (select u.username from ${users} u where u.id = a.owner_id) as owner,
-          a.audience, to_json(a.groups) as groups, a.allow_remix as "allowRemix", ${editorNames} as editors, a.published, a.latest, a.proposed
-     from ${assistants} a where a.handle = $2 and ($1::int is null or ${isEditor('a', '$1::int')}) for update of a`,
-)
+export const lockAssistant = statement<LockedAssistant>('lock-assistant', lockEditable('a.handle = $2'))
+
+/** Locks an assistant that a person may change. Values: the person's id, and that of the assistant. */
+export const lockAssistantById = statement<LockedAssistant>('lock-assistant-by-id', lockEditable('a.id = $2::int'))
 
 /** Values: the owner's id. */
 export const countOwnAssistants = statement<{ count: number }>(

@@ -1,6 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { User } from '../identity/user.ts'
 import { id, moment, timestamps } from '../sql/columns.ts'
+import { AssistantVersion } from './assistant-version.ts'
 
 /** These people may use an assistant beside its owner and its editors. */
 export const audiences = ['private', 'groups', 'all'] as const
@@ -33,6 +34,7 @@ export const Assistant = defineEntity({
     refused: p.integer().nullable(),
     /** The reason of the refusal, in the words of the administrator. */
     refusal: p.text().nullable(),
+    versions: () => p.oneToMany(AssistantVersion).mappedBy('assistant'),
   },
 })
 export type Assistant = InferEntity<typeof Assistant>

@@ -6,6 +6,7 @@ import {
   insertVersion,
   type LockedAssistant,
   publishVersion,
+  setAudience,
 } from '../../entities/assistants/assistant.sql.ts'
 import { findNamedKnowledge } from '../../entities/assistants/assistant-knowledge.sql.ts'
 import { listOfferedModels } from '../../entities/catalogue/ai-model.sql.ts'
@@ -36,6 +37,8 @@ interface NewAssistant {
   handle: string
   content: AssistantContent
   publish: boolean
+  /** True lets whoever may use it later copy it. */
+  allowRemix?: boolean
 }
 
 /** Creates a private assistant of the caller, with models that they may use. */
@@ -63,7 +66,7 @@ export async function remix(
 
 async function insertOwn(
   ctx: PersonContext,
-  { handle, content, avatar, publish }: NewAssistant & Pick<StoredVersion, 'avatar'>,
+  { handle, content, avatar, publish, allowRemix = false }: NewAssistant & Pick<StoredVersion, 'avatar'>,
   change: object,
 ): Promise<VersionRef> {
   const { id: person } = ctx.caller.person
@@ -75,6 +78,7 @@ async function insertOwn(
     await writeVersion(ctx, em, { id, number: 1, author: person, content, avatar })
     // A private assistant needs no approval.
     if (publish) await runStatement(em, publishVersion, [id, 1, false])
+    if (allowRemix) await runStatement(em, setAudience, [id, 'private', [], true])
     recordChange(ctx, handle, { ...change, created: true, version: 1, published: publish })
     return { handle, version: 1, isPublished: publish }
   })
@@ -123,11 +127,28 @@ export async function saveVersion(
     const assistant = await lockEditable(em, person, handle)
     if (basedOn !== undefined && basedOn < assistant.latest)
       throw new Problem('conflict', { detail: `There is a newer version ${assistant.latest} by now.` })
-    const before = await readVersionOf(ctx, em, assistant, assistant.latest)
-    await assertModels(ctx, content, [before.content.model, ...before.content.fallback], em)
-    await assertKnowledge(ctx, content, before.content, em)
-    return addVersion(ctx, em, { assistant, before, after: { ...before, content }, publish, change: {} })
+    return changeContent(ctx, em, { assistant, change: () => content, publish })
   })
+}
+
+interface ChangedContent {
+  assistant: LockedAssistant
+  /** Returns the new content for that of the newest version. */
+  change(before: AssistantContent): AssistantContent
+  publish: boolean
+}
+
+/** Saves a change of the newest version as the next one; without a difference it makes none. */
+export async function changeContent(
+  ctx: PersonContext,
+  em: EntityManager,
+  { assistant, change, publish }: ChangedContent,
+): Promise<VersionRef> {
+  const before = await readVersionOf(ctx, em, assistant, assistant.latest)
+  const content = change(before.content)
+  await assertModels(ctx, content, [before.content.model, ...before.content.fallback], em)
+  await assertKnowledge(ctx, content, before.content, em)
+  return addVersion(ctx, em, { assistant, before, after: { ...before, content }, publish, change: {} })
 }
 
 /** Makes an earlier version the newest one, by a copy. */

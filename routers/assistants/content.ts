@@ -5,22 +5,23 @@ import { groupName, lowerCaseText, MAX_GROUPS } from '../ports/login.ts'
 import { ASSISTANT_TEXTS, type Vault } from '../ports/vault.ts'
 import { LAST_ROW } from '../resource/ids.ts'
 
+export const MAX_HANDLE = 64
 /** In characters; as much as a long handbook page. */
 const MAX_PROMPT = 64_000
 const MAX_GREETING = 4000
-const MAX_STARTERS = 12
+export const MAX_STARTERS = 12
 const MAX_STARTER = 500
 const MAX_FALLBACKS = 5
 const MAX_TOOLS = 256
 const MAX_EDITORS = 100
-const MAX_TAGS = 12
+export const MAX_TAGS = 12
 const MAX_TAG = 40
 const MAX_REASON = 1000
 
 export const handle = z
   .string()
   .min(2)
-  .max(64)
+  .max(MAX_HANDLE)
   .regex(/^[a-z0-9](?:-?[a-z0-9])*$/, 'must be lower-case letters and digits, with single hyphens between them')
   .describe('The name in requests, after `assistant/`. It never changes.')
 
@@ -33,6 +34,9 @@ const line = (max: number) =>
     .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'must be one line')
 
 const modelName = line(200).describe('The `modelId` of a chat model.')
+
+export const starter = line(MAX_STARTER)
+export const tag = line(MAX_TAG)
 
 const parameters = z
   .strictObject({
@@ -57,7 +61,7 @@ export const assistantContent = z.strictObject({
     .default('')
     .describe('The instructions of the model, which only editors read. The service stores them encrypted at rest.'),
   greeting: z.string().max(MAX_GREETING).default('').describe('The text that a chat begins with.'),
-  starters: z.array(line(MAX_STARTER)).max(MAX_STARTERS).default([]).describe('Questions to begin with.'),
+  starters: z.array(starter).max(MAX_STARTERS).default([]).describe('Questions to begin with.'),
   model: modelName,
   fallback: z
     .array(modelName)
@@ -79,7 +83,7 @@ export const assistantContent = z.strictObject({
     .default(null)
     .describe('The id of the knowledge that its users ask through it: one of its owner or of an editor.'),
   tags: z
-    .array(line(MAX_TAG))
+    .array(tag)
     .max(MAX_TAGS)
     .overwrite((tags) => [...new Set(tags)])
     .default([])

@@ -26,23 +26,32 @@ export async function share(
   ctx: PersonContext,
   { handle, ...sharing }: Sharing & { handle: string },
 ): Promise<SharedAssistant> {
-  const { id: person, username } = ctx.caller.person
-  return changeAnswering(ctx, async (em) => {
-    const assistant = await lockOwn(em, person, handle)
-    const { audience, groups, editors, allowRemix } = assistant
-    const waits = sharing.audience === 'all' && (await mustWaitForAll(ctx, em, assistant))
-    const written = waits ? { ...sharing, audience, groups } : sharing
-    await writeSharing(em, assistant.id, { ...written, owner: username })
-    if (waits) await runStatement(em, proposeVersion, [assistant.id, assistant.published])
-    recordChange(ctx, handle, {
-      audience: { before: audience, after: written.audience },
-      groups: { before: groups, after: written.groups },
-      allowRemix: { before: allowRemix, after: sharing.allowRemix },
-      editors: { before: editors.length, after: sharing.editors.length },
-      ...(waits && { proposed: assistant.published }),
-    })
-    return { handle, ...written, ...(waits && { isWaiting: true as const }) }
+  return changeAnswering(ctx, async (em) =>
+    shareLocked(ctx, em, await lockEditable(em, ctx.caller.person.id, handle), sharing),
+  )
+}
+
+/** The same for a locked assistant. */
+export async function shareLocked(
+  ctx: PersonContext,
+  em: EntityManager,
+  assistant: LockedAssistant,
+  sharing: Sharing,
+): Promise<SharedAssistant> {
+  assertOwner(ctx, assistant)
+  const { handle, audience, groups, editors, allowRemix } = assistant
+  const waits = sharing.audience === 'all' && (await mustWaitForAll(ctx, em, assistant))
+  const written = waits ? { ...sharing, audience, groups } : sharing
+  await writeSharing(em, assistant.id, { ...written, owner: ctx.caller.person.username })
+  if (waits) await runStatement(em, proposeVersion, [assistant.id, assistant.published])
+  recordChange(ctx, handle, {
+    audience: { before: audience, after: written.audience },
+    groups: { before: groups, after: written.groups },
+    allowRemix: { before: allowRemix, after: sharing.allowRemix },
+    editors: { before: editors.length, after: sharing.editors.length },
+    ...(waits && { proposed: assistant.published }),
   })
+  return { handle, ...written, ...(waits && { isWaiting: true as const }) }
 }
 
 /** Writes who may use and who may change an assistant. Its owner is no editor, so that somebody else inherits it. */
@@ -63,14 +72,23 @@ export async function writeSharing(
 
 /** Deletes an assistant with all versions; only its owner does. */
 export async function deleteOwn(ctx: PersonContext, handle: string): Promise<{ handle: string }> {
+  await deleteLocked(ctx, (em) => lockEditable(em, ctx.caller.person.id, handle))
+  return { handle }
+}
+
+/** Deletes the assistant that is locked in the transaction of its deletion; only its owner does. */
+export async function deleteLocked(
+  ctx: PersonContext,
+  lock: (em: EntityManager) => Promise<LockedAssistant>,
+): Promise<void> {
   const pictures = await changeAnswering(ctx, async (em) => {
-    const { id } = await lockOwn(em, ctx.caller.person.id, handle)
-    const pictures = await runStatement(em, deleteAssistant, [id])
-    recordChange(ctx, handle, { deleted: true })
+    const assistant = await lock(em)
+    assertOwner(ctx, assistant)
+    const pictures = await runStatement(em, deleteAssistant, [assistant.id])
+    recordChange(ctx, assistant.handle, { deleted: true })
     return pictures.map(({ avatar }) => avatar)
   })
   await deleteOrphanedPictures(ctx, pictures)
-  return { handle }
 }
 
 /** Ends the right of an editor; an owner has no such right to give up. */
@@ -85,8 +103,6 @@ export async function leave(ctx: PersonContext, handle: string): Promise<{ handl
   })
 }
 
-async function lockOwn(em: EntityManager, person: number, handle: string): Promise<LockedAssistant> {
-  const assistant = await lockEditable(em, person, handle)
-  if (assistant.ownerId === person) return assistant
-  throw new Problem('not_permitted', { detail: 'Only its owner decides this.' })
+function assertOwner({ caller }: PersonContext, { ownerId }: LockedAssistant): void {
+  if (ownerId !== caller.person.id) throw new Problem('not_permitted', { detail: 'Only its owner decides this.' })
 }

@@ -15,6 +15,8 @@ export const AUDIT_ANCHOR = 'audit_heads.hash'
 export const AUDIT_REMOVAL = 'audit_heads.removed_hash'
 export const USERDATA = 'frontend_migration_userdata.data'
 export const ASSISTANT_TEXTS = 'assistant_versions.texts'
+/** Purpose of the ids of starters, which are made of their texts. */
+export const ASSISTANT_STARTER = 'assistant starter'
 /** Purposes of the questions whether a program may call a tool, and of those that the program itself asks. */
 export const TOOL_QUESTIONS = 'tool questions'
 export const TOOL_REQUEST_STATE = 'tool request state'

@@ -71,7 +71,7 @@ function verifyTable(
     verifyColumn(`${of.type}.${name}`, of.attributes[name] as Attribute, column)
   const unsortable = of.sorts.find((name) => name !== 'id' && !columns[name] && !orders[name])
   if (unsortable !== undefined) throw new Error(`${of.type}.${unsortable} is no column to sort by`)
-  for (const [name, relation] of Object.entries(of.relations))
+  for (const [name, relation] of Object.entries(of.relations).filter(([, { derive }]) => !derive))
     verifyLink(`${of.type}.${name}`, relation, relations[name] as RelationMapping, tables.get(relation.to)?.table)
 }
 

@@ -27,6 +27,17 @@ export interface AttributeWrite {
   vault: Vault
 }
 
+/**
+ * A value of each row that clients do not get, such as a sealed text, and the function that completes the record by it. It runs in memory
+ * for each row that is read, so it makes no query.
+ */
+export interface RowSource {
+  /** SQL of the value, as JSON. */
+  sql: SqlPredicate
+  /** Returns the attributes that are declared as `fromSource`, and what derived relations need. */
+  complete(value: unknown, vault: Vault): Readonly<Record<string, unknown>>
+}
+
 /** A filter: the values it accepts, and an SQL text for each variant of a value. */
 interface Filter<S extends z.ZodType = z.ZodType> {
   schema: S
@@ -69,6 +80,8 @@ interface AttributeOptions extends MemberOptions {
   load?: (column: string) => string
   /** Set if `sort` accepts it: by its own column, or by the listed properties in their order. */
   sort?: true | readonly string[]
+  /** Set if the source of the row contains its value. */
+  fromSource?: true
   /** Sent to administrators only. */
   only?: 'admin'
   /**
@@ -117,6 +130,8 @@ interface RelationOptions extends MemberOptions {
   about?: string
   /** Set if everybody who sees the row sees the related row, too. */
   alwaysVisible?: true
+  /** Builds the related records from the completed record of the row, if they are no rows of a table. */
+  derive?: (record: { readonly id: string }, vault: Vault) => readonly FoundRow[]
   /** SQL for the number of related rows of a parent, if there are too many to count. */
   total?: (parent: string, sql: ParameterBinder) => string
 }
@@ -184,6 +199,7 @@ export interface Declaration<
   mayDelete?: SqlPredicate
   /** Format of its ids, if this is not the number of the row. */
   ids?: IdFormat
+  source?: RowSource
   attributes: A
   relations?: L
   /** Streams of the change log that its rows belong to: the entity's property with the id of each, or `all`. */
@@ -213,6 +229,7 @@ export interface Resource<
   mayUpdate: SqlPredicate
   mayDelete: SqlPredicate
   ids: IdFormat
+  source?: RowSource
   attributes: A
   relations: L
   streams: Streams | 'all'

@@ -55,8 +55,9 @@ export function mapTable(of: Resource, metadata: MetadataStorage): TableMapping 
     entity: of.entity as EntityName<Row>,
     table: meta.tableName,
     columns: Object.fromEntries(
-      Object.entries(of.attributes).flatMap(([name, { property = name, sql, save, onDemand }]) => {
+      Object.entries(of.attributes).flatMap(([name, { property = name, sql, save, onDemand, fromSource }]) => {
         const known = propertiesOf(meta)[property]
+        if (fromSource) return []
         if (known && !save) return [[name, mapColumn(known)]]
         if (sql || save || onDemand) return []
         throw new Error(`${of.type}.${name}: the entity ${meta.className} has no property ${property}`)
@@ -76,9 +77,9 @@ export function mapTable(of: Resource, metadata: MetadataStorage): TableMapping 
       ),
     ),
     relations: Object.fromEntries(
-      Object.entries(of.relations).map(([name, relation]) => {
-        const { property = name } = relation
-        return [name, mapRelation(findProperty(of, meta, name, property), relation)]
+      Object.entries(of.relations).flatMap(([name, relation]) => {
+        const { property = name, derive } = relation
+        return derive ? [] : [[name, mapRelation(findProperty(of, meta, name, property), relation)]]
       }),
     ),
   }

@@ -18,6 +18,8 @@ export interface RecordRef {
   readonly addressedAs?: string
   /** Changes with every write of the row; an update can require it. */
   readonly rowVersion?: string
+  /** The source of the row until the record is completed by it. */
+  readonly rowSource?: unknown
   readonly relations?: Readonly<Record<string, RecordRef | RecordRef[] | null>>
 }
 

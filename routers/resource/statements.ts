@@ -251,7 +251,7 @@ function orderBy({ orders, columns }: TableMapping, key: string): string[] {
 function recordSql(of: Resource, others: ResourceLookup, sql: ParameterBinder): string {
   const { columns, relations: mapped } = others.tableOf(of.type)
   const visible = Object.entries(of.attributes).filter(
-    ([, { only, onDemand }]) => !onDemand && (!only || sql.isUnrestricted),
+    ([, { only, onDemand, fromSource }]) => !onDemand && !fromSource && (!only || sql.isUnrestricted),
   )
   const values = visible.map(
     ([name, attribute]) => `${attribute.sql?.('t', sql) ?? columnSql(attribute, columns[name])} as "${name}"`,
@@ -261,6 +261,7 @@ function recordSql(of: Resource, others: ResourceLookup, sql: ParameterBinder): 
     `${of.ids.sql('t')} as id`,
     't.xmin::text as "rowVersion"',
     ...values,
+    ...(of.source ? [`${of.source.sql('t', sql)} as "rowSource"`] : []),
     `array[${links.join(', ')}]::text[] as relations`,
   ]
   return `(select row_to_json(r) from (select ${members.join(', ')}) r)`

@@ -143,6 +143,12 @@ interface CollectionInput {
   page?: Partial<PageWindow> | undefined
 }
 
+/** Returns the part of a whole list that is its page. */
+function toPage<T>(all: readonly T[], page: PageWindow): Page<T> {
+  const before = (page.number - 1) * page.size
+  return { items: all.slice(before, before + page.size), total: all.length, page }
+}
+
 /** A collection without pages comes as one large page. */
 const toWindow = (
   { page }: Resource,
@@ -174,6 +180,8 @@ async function readRelated(
   if (!parsed.success) throw new Problem('invalid_query', { issues: parsed.error.issues as never })
   const query = parsed.data as unknown as CollectionInput
   const reader = new RowReader(ctx)
+  const { derive } = relation
+  if (derive) return toPage(derive(await getRow(ctx, parent, id), ctx.services.vault), toWindow(of, query.page))
   if (relation.many) {
     if (!(await reader.canSee(parent, id))) throw createNotFoundProblem(parent, id)
     const window = toWindow(of, query.page)

@@ -110,10 +110,17 @@ export class RowReader {
   }
 
   async #toRecords(of: Resource, rows: readonly RecordRow[]): Promise<ResourceRecord[]> {
-    const records = rows.map(({ record }) => record)
+    const records = this.#complete(of, rows)
     const isRequested = (name: string) => !this.#isShared && this.#ctx.isRequested(of.type, name)
     const onDemand = this.#statements(of).onDemand.filter(([name]) => isRequested(name))
     return onDemand.length === 0 || records.length === 0 ? records : this.#loadOnDemand(records, onDemand)
+  }
+
+  /** Completes the records by their sources, without a query. */
+  #complete({ source }: Resource, rows: readonly RecordRow[]): ResourceRecord[] {
+    if (!source) return rows.map(({ record }) => record)
+    const { vault } = this.#ctx.services
+    return rows.map(({ record: { rowSource, ...record } }) => ({ ...record, ...source.complete(rowSource, vault) }))
   }
 
   /** Adds attributes on demand to the records, whose relations contain only links so far. */
@@ -151,7 +158,8 @@ export class RowReader {
     name: string,
     nested: readonly string[],
   ): Promise<RelationResolver> {
-    const { to, many } = of.relations[name] as Relation
+    const { to, many, derive } = of.relations[name] as Relation
+    if (derive) return Promise.resolve((record) => [...derive(record, this.#ctx.services.vault)])
     const target = this.#ctx.services.records.resources.of(to)
     return many ? this.#loadToMany(of, name, target, from, nested) : this.#loadToOne(name, target, from, nested)
   }

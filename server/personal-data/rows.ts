@@ -27,12 +27,16 @@ export interface PersonalRows {
 /** Writes rows of a declared type as JSON:API does, and rows of other tables by their columns. */
 export function readPersonalRows(table: PersonalTable, parts: RowParts): PersonalRows {
   const predicate = buildOwnerPredicate(table, parts.metadata)
-  const resource = table.columns ? undefined : parts.records.resources.all.find(({ entity }) => entity === table.entity)
+  const resource = table.columns ? undefined : findResource(table, parts)
   if (resource) return { type: resource.type, batches: readResources(resource, predicate, parts) }
   const meta = parts.metadata.get(table.entity as never) as EntityMetadata
   const type = table.type ?? toTypeName(meta)
   return { type, batches: readColumns(meta, { type, predicate, columns: table.columns, open: table.open }, parts) }
 }
+
+/** Finds the declared type of a table; rows that the service completes in memory are written by their columns. */
+const findResource = ({ entity: table }: PersonalTable, { records }: RowParts) =>
+  records.resources.all.find(({ entity, source }) => entity === table && !source)
 
 const toTypeName = ({ tableName }: Pick<EntityMetadata, 'tableName'>) => tableName.replaceAll('_', '-')
 

@@ -123,7 +123,8 @@ test('an archive has what a person wrote, uploaded and used, and nothing of othe
 })
 
 test("an archive has the person's assistants with all versions and their texts, and none of others", async () => {
-  await using own = await startApp()
+  // What JSON:API shows of assistants must not change what an archive has.
+  await using own = await startApp({ JSONAPI_ASSISTANTS: 'true' })
   const { browser } = await signIn(own, 'liz')
   await signIn(own, 'max')
   const content = (systemPrompt: string) => ({ name: 'Helper', model: 'demo', systemPrompt })

@@ -3,18 +3,20 @@ import { describe, expect, test } from 'vitest'
 import { ParameterBinder, type ParameterValues } from '../../entities/sql/scope.ts'
 import { buildRoutes } from '../../facades/json-api/routes.ts'
 import { accessOf } from '../../routers/core/trpc.ts'
-import { appRouter, resources } from '../../routers/index.ts'
+import { appRouter, resources, selectJsonApi } from '../../routers/index.ts'
 import type { Resource } from '../../routers/resource/declare.ts'
 import type { QueryShape } from '../../routers/resource/query-shape.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { catalogue } from '../kit/catalogue.ts'
 import { shareResource } from '../kit/share-resource.ts'
 
-const { of } = catalogue
 const types = resources.map(({ type }) => type)
-const tables = resources.filter(({ entity }) => entity !== undefined)
+/** The types of the contract, and those of assistants, which a setting adds. */
+const { router: wholeRouter, resources: allResources } = selectJsonApi(true)
+const tables = allResources.filter(({ entity }) => entity !== undefined)
+const of = (type: string) => allResources.find((resource) => resource.type === type) as Resource
 
 const svc = shareResource(startApp)
+const whole = shareResource(() => startApp({ JSONAPI_ASSISTANTS: 'true' }))
 
 /** The types that the specification names; it allows no other. */
 const specified = [
@@ -54,7 +56,7 @@ describe('every type', () => {
     expect(new Set(exposed.map(({ type }) => type))).toEqual(new Set(types))
   })
 
-  test.for(resources.map((resource) => [resource.type, resource] as const))(
+  test.for(allResources.map((resource) => [resource.type, resource] as const))(
     '%s says what it is in words that the standard allows',
     ([, { about, attributes, relations }]) => {
       expect(about).toMatch(/^[A-Z].*\.$/)
@@ -69,10 +71,10 @@ describe('every type', () => {
     },
   )
 
-  test.for(resources.map((resource) => [resource.type, resource] as const))(
+  test.for(allResources.map((resource) => [resource.type, resource] as const))(
     '%s leads only to what there is',
     ([, resource]) => {
-      for (const { to } of Object.values(resource.relations)) expect(types).toContain(to)
+      for (const { to } of Object.values(resource.relations)) expect(of(to)).toBeDefined()
       for (const path of resource.includes) {
         const steps = path.split('.')
         expect([path, steps.length <= 3, leadsSomewhere(resource, steps)]).toEqual([path, true, true])
@@ -89,7 +91,7 @@ describe('every type', () => {
   })
 
   test('every type is paged as decided', () => {
-    for (const { page } of resources) expect(page?.size ?? 0).toBeLessThanOrEqual(page?.max ?? 0)
+    for (const { page } of allResources) expect(page?.size ?? 0).toBeLessThanOrEqual(page?.max ?? 0)
     const sizes = Object.fromEntries(
       resources.flatMap(({ type, page }) => (page ? [[type, `${page.size}/${page.max}`]] : [])),
     )
@@ -147,10 +149,10 @@ test('every statement of every type runs, for administrators and for others', as
   let count = 0
   for (const resource of tables)
     for (const admin of [true, false])
-      for (const { compiled, filters } of statementsOf(svc, resource, admin)) {
+      for (const { compiled, filters } of statementsOf(whole, resource, admin)) {
         count++
         const { statement, values: valuesOf } = compiled
-        await svc.services.sql<unknown>(statement, valuesOf({ ...values, ...filters })).catch((cause: unknown) => {
+        await whole.services.sql<unknown>(statement, valuesOf({ ...values, ...filters })).catch((cause: unknown) => {
           throw new Error(`${resource.type}: ${statement.text}`, { cause })
         })
       }
@@ -161,14 +163,14 @@ test('every statement of a type with hidden rows contains its scope', async () =
   for (const resource of tables) {
     const scope = resource.scope('t', new ParameterBinder(false))
     if (scope === 'true') continue
-    for (const { compiled } of statementsOf(svc, resource, false))
+    for (const { compiled } of statementsOf(whole, resource, false))
       expect(withoutPlaces(compiled.statement.text)).toContain(withoutPlaces(scope))
   }
 })
 
 test('every statement gives each scope table an alias of its own', async () => {
   for (const { type } of tables) {
-    const { text } = svc.services.records.resources.statementsOf(type).byIds(false).statement
+    const { text } = whole.services.records.resources.statementsOf(type).byIds(false).statement
     const aliases = [...text.matchAll(/\b(?:from|join) [a-z_]+ (\w+)/g)].map(([, alias]) => alias)
     expect([text, aliases.length === new Set(aliases).size]).toEqual([text, true])
   }
@@ -179,9 +181,9 @@ const withoutPlaces = (text: string) =>
 
 function statementsOf({ services }: TestApp, resource: Resource, isUnrestricted: boolean) {
   const statements = services.records.resources.statementsOf(resource.type)
-  const towards = resources.flatMap((from) =>
+  const towards = allResources.flatMap((from) =>
     Object.entries(from.relations)
-      .filter(([, { many, to }]) => many && to === resource.type)
+      .filter(([, { many, to, derive }]) => many && !derive && to === resource.type)
       .map(([name]) => [from, name] as const),
   )
   return [
@@ -355,12 +357,12 @@ test('the surface has the addresses that the declared verbs make', () => {
 })
 
 test('the surface has each address once', () => {
-  const addresses = buildRoutes(appRouter).map(({ method, url }) => `${method} ${url}`)
+  const addresses = buildRoutes(wholeRouter).map(({ method, url }) => `${method} ${url}`)
   expect(addresses.filter((address, index) => addresses.indexOf(address) !== index)).toEqual([])
 })
 
 test('the surface is open to guests only where that is meant', () => {
-  const open = buildRoutes(appRouter).filter(({ procedure }) => procedure && accessIn(procedure).startsWith('anyone'))
+  const open = buildRoutes(wholeRouter).filter(({ procedure }) => procedure && accessIn(procedure).startsWith('anyone'))
   expect(open.map(({ url }) => url)).toEqual(
     expect.arrayContaining(['/configs', '/configs/:id', '/configs/public', '/translation-labels/:id']),
   )

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { availableLocales } from '../../../routers/ports/locales.ts'
-import { count, networks, ports } from './setting-types.ts'
+import { count, flag, networks, ports } from './setting-types.ts'
 
 /** Settings of names on the wire, the AI user, languages, link previews and frontend migrations. */
 export const systemShape = {
@@ -15,6 +15,11 @@ export const systemShape = {
     .default('camel')
     .describe(
       'Sets the case of member names in the JSON:API: `modelId`, or `model_id` for front ends of earlier versions.',
+    )
+    .meta({ priority: 'may' }),
+  JSONAPI_ASSISTANTS: flag(false)
+    .describe(
+      'Set to true to serve assistants in the JSON:API, too: the types `assistants`, `assistant-versions`, `assistant-user-prompts` and `assistant-tags`.',
     )
     .meta({ priority: 'may' }),
   SVC_NAME: z

@@ -63,6 +63,16 @@ test('the service meets the obligations of JSON:API 1.1, as an administrator rea
   expect(idsOf(results, 'not applicable')).toEqual(notOffered)
 })
 
+test('the service meets them with assistants, which a person writes', patience, async () => {
+  await using app = await startApp({ ALLOW_EXTERNAL_COMMUNICATION: 'true', JSONAPI_ASSISTANTS: 'true' })
+  const { token } = await app.user({ abilities: ['read', 'write', 'user'] })
+  const types = ['assistants', 'assistant-versions', 'assistant-user-prompts', 'assistant-tags', 'users']
+
+  const results = await runSuite({ url: `${app.url}/api/svc/v1`, token, write: true, types })
+
+  expect(idsOf(results, 'failed'), report(results)).toEqual([])
+})
+
 test('the service meets them as a person reads', patience, async () => {
   const { token } = await svc.user()
   // Only the soak tests every type, as a person reads all of them in the same ways.
