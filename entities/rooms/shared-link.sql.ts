@@ -22,7 +22,9 @@ export interface OwnLink {
   groups: string[]
   createdAt: string
   endsAt: string
-  /** Time of the copy; null before the first one is stored. */
+  /** True if nobody can read it any more, and its copy is deleted. */
+  isEnded: boolean
+  /** Time of the copy; null before the first one is stored, and after the end. */
   sharedAt: string | null
   /** Size of the sealed copy. */
   bytes: number | null
@@ -30,15 +32,18 @@ export interface OwnLink {
 
 const ownColumns = `l.address as id, c.slug, c.name, c.sealed_name as "sealedName", l.sealed_key as "sealedKey", l.audience,
   to_json(l.groups) as groups, ${isoTime('l.created_at')} as "createdAt", ${isoTime('l.ends_at')} as "endsAt",
-  ${isoTime('l.shared_at')} as "sharedAt", l.bytes`
+  l.ends_at <= now() as "isEnded", ${isoTime('l.shared_at')} as "sharedAt", l.bytes`
 
 const ofOwner = `from ${links} l join ${conversations} c on c.id = l.conversation_id
   where l.owner_id = $1::int and c.discarded_at is null`
 
-/** Lists the links of a person, the newest first. Values: the person's id, and the slug of a conversation or null for all. */
+/**
+ * Lists the links of a person, those that have ended behind the others, and the newest first. Values: the person's id, the
+ * slug of a conversation or null for all, and the limit.
+ */
 export const listOwnLinks = statement<OwnLink>(
   'list-own-links',
-  `select ${ownColumns} ${ofOwner} and l.ends_at > now() and ($2::text is null or c.slug = $2) order by l.id desc`,
+  `select ${ownColumns} ${ofOwner} and ($2::text is null or c.slug = $2) order by "isEnded", l.id desc limit $3`,
 )
 
 /** Values: the person's id, and the address. */
@@ -47,10 +52,10 @@ export const findOwnLink = statement<OwnLink>(
   `select ${ownColumns} ${ofOwner} and l.ends_at > now() and l.address = $2`,
 )
 
-/** Measures the links of a person, ended ones included until they are deleted. Values: the person's id. */
+/** Counts the links of a person that have not ended, and measures all copies that are stored. Values: the person's id. */
 export const measureLinks = statement<{ count: number; bytes: number }>(
   'measure-shared-links',
-  `select count(*)::int as count, coalesce(sum(bytes), 0)::float8 as bytes from ${links} where owner_id = $1::int`,
+  `select count(*) filter (where ends_at > now())::int as count, coalesce(sum(bytes), 0)::float8 as bytes from ${links} where owner_id = $1::int`,
 )
 
 /** Values: the person's and the conversation's id, address, sealed key, audience, groups, and the days until its end. */
@@ -85,21 +90,25 @@ export const storeCopy = statement<never>(
   `update ${links} set uuid = $2::uuid, bytes = $3::int, file_key = $4, shared_at = now() where id = $1::int`,
 )
 
-/** Names of files of copies that were deleted; null for a link without a copy. */
-interface DeletedCopy {
+/** A link whose copy is deleted. */
+interface DroppedCopy {
+  id: string
+  /** The name of the file; null for a link without a copy. */
   uuid: string | null
 }
 
-/** Values: ids of rows. */
-export const deleteLinks = statement<DeletedCopy>(
-  'delete-shared-links',
-  `delete from ${links} where id = any($1::int[]) returning uuid`,
+const dropped = 'address as id, uuid'
+
+/** Deletes a link of a person, also one that has ended. Values: the person's id, and the address. */
+export const deleteOwnLink = statement<DroppedCopy>(
+  'delete-own-link',
+  `delete from ${links} where owner_id = $1::int and address = $2 returning ${dropped}`,
 )
 
 /** Values: a person's id. */
-export const deleteLinksOfOwner = statement<DeletedCopy>(
+export const deleteLinksOfOwner = statement<DroppedCopy>(
   'delete-shared-links-of',
-  `delete from ${links} where owner_id = $1::int returning uuid`,
+  `delete from ${links} where owner_id = $1::int returning ${dropped}`,
 )
 
 /** Lists the copies of conversations that are about to be deleted with their links. Values: ids of conversations. */
@@ -108,13 +117,28 @@ export const listCopiesOfConversations = statement<{ uuid: string }>(
   `select uuid from ${links} where conversation_id = any($1::int[]) and uuid is not null`,
 )
 
-/** Deletes links that have ended, and those that never got a copy within an hour. Values: how many at most. */
-export const deleteEndedLinks = statement<DeletedCopy>(
+/** Takes their copies from links, which are over then. The owner sees for some time that they have ended. */
+const dropCopies = `uuid = null, bytes = null, file_key = null, shared_at = null`
+
+/** Takes the copies from links that have ended. Values: how many at most. */
+export const dropEndedCopies = statement<{ uuid: string }>(
+  'drop-ended-shared-copies',
+  `with ended as (
+      select id, uuid from ${links} where ends_at <= now() and uuid is not null order by id limit $1 for update skip locked)
+    update ${links} l set ${dropCopies} from ended where l.id = ended.id returning ended.uuid`,
+)
+
+/**
+ * Deletes links that ended long ago, and those that got no copy within an hour. Values: how many at most, and the days for
+ * which an ended link is kept.
+ */
+export const deleteEndedLinks = statement<{ id: number }>(
   'delete-ended-shared-links',
   `delete from ${links} where id in (
-      select id from ${links} where ends_at <= now() or (uuid is null and created_at < now() - interval '1 hour')
+      select id from ${links} where uuid is null and (ends_at <= now() - make_interval(days => $2::int)
+        or (ends_at > now() and created_at < now() - interval '1 hour'))
       order by id limit $1 for update skip locked)
-    returning uuid`,
+    returning id`,
 )
 
 /** The values that decide who may read a link, after its address in `$1`. */
@@ -184,10 +208,12 @@ export const listAllLinks = statement<ListedLink>(
     order by l.id desc limit $2 offset $3`,
 )
 
-/** Deletes any link. Values: the address. */
-export const deleteAnyLink = statement<DeletedCopy & { ownerId: number }>(
-  'delete-any-shared-link',
-  `delete from ${links} where address = $1 returning uuid, owner_id as "ownerId"`,
+/** Ends a link of anybody. Values: the address. */
+export const endLinkOfAnybody = statement<DroppedCopy & { ownerId: number }>(
+  'end-link-of-anybody',
+  `with ended as (select id, address, uuid from ${links} where address = $1 and ends_at > now() for no key update)
+    update ${links} l set ends_at = now(), ${dropCopies} from ended where l.id = ended.id
+    returning ended.address as id, ended.uuid, l.owner_id as "ownerId"`,
 )
 
 interface CopyRow extends StoredCopy {

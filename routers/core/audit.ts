@@ -45,6 +45,7 @@ const selfServiceCalls: Partial<Record<string, (input: Input) => boolean>> = {
   'sharedLinks.change': () => true,
   'sharedLinks.create': () => true,
   'sharedLinks.end': () => true,
+  'sharedLinks.endAll': () => true,
   'sharedLinks.upload': () => true,
   'sessions.beginLogin': () => true,
   'sessions.end': () => true,

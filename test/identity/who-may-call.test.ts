@@ -166,7 +166,7 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
   {
     open: 'a user',
     by: 'write',
-    to: 'sharedLinks.create sharedLinks.upload sharedLinks.change sharedLinks.end',
+    to: 'sharedLinks.create sharedLinks.upload sharedLinks.change sharedLinks.end sharedLinks.endAll',
   },
   { open: 'anyone', to: 'sharedLinks.visit sharedLinks.copy' },
   { open: 'an administrator in a browser', to: 'sharedLinks.overview' },

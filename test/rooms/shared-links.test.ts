@@ -176,9 +176,37 @@ test('after its end a link is not found, and its copy is deleted', async () => {
   expect((await readCopy(svc, ended, owner.token)).status).toBe(404)
   // What has run out is not revived.
   expect(await owner.call('change', { id: ended, days: 30 })).toMatchObject({ status: 404 })
-  expect(await svc.host.sharedLinks.deleteEnded()).toEqual({ deleted: 1 })
+  expect(await svc.host.sharedLinks.deleteEnded()).toEqual({ copies: 1, links: 0 })
   expect(await listStored()).toBe(before - 1)
   expect((await readCopy(svc, renewed, owner.token)).status).toBe(200)
+
+  // The owner sees for 30 days that it has ended, unless they remove it from the list.
+  const [again] = [await owner.share()]
+  await svc.rows(`update shared_links set ends_at = now() - interval '31 days' where address = $1`, [again])
+  const list = async () => (await owner.call('list')).data as { id: string; isEnded: boolean; bytes: number | null }[]
+  expect(await list()).toMatchObject([
+    { id: renewed, isEnded: false, bytes: 12 },
+    { id: again, isEnded: true },
+    { id: ended, isEnded: true, bytes: null, sharedAt: null },
+  ])
+  expect(await svc.host.sharedLinks.deleteEnded()).toEqual({ copies: 1, links: 1 })
+  expect((await owner.call('end', { id: ended })).status).toBe(200)
+  expect((await list()).map(({ id }) => id)).toEqual([renewed])
+})
+
+test('a person ends all of their links at once, and nobody else’s', async () => {
+  const [owner, other] = [await addSharer(svc), await addSharer(svc)]
+  const before = await listStored()
+  const [first, second, foreign] = [await owner.share(), await owner.share(), await other.share()]
+  expect(await callLinks(svc, 'endAll')).toMatchObject({ problem: 'signed_out' })
+  const reader = await svc.user({ abilities: ['read'] })
+  expect((await callLinks(svc, 'endAll', {}, reader.token)).status).toBe(403)
+
+  expect((await owner.call('endAll')).data).toEqual({ ended: 2 })
+  for (const id of [first, second]) expect((await readCopy(svc, id, owner.token)).status).toBe(404)
+  expect((await readCopy(svc, foreign, owner.token)).status).toBe(200)
+  expect(await listStored()).toBe(before + 1)
+  expect((await owner.call('list')).data).toEqual([])
 })
 
 test('sizes and numbers are bounded, and an upload that is refused leaves no file', async () => {
@@ -197,6 +225,14 @@ test('sizes and numbers are bounded, and an upload that is refused leaves no fil
   // A copy that replaces another one needs only the room that it takes more.
   expect(await owner.upload(first, 'y'.repeat(2000))).toMatchObject({ status: 200 })
   expect(await owner.create({ days: 0 })).toMatchObject({ status: 400 })
+
+  // Links that have ended are not counted, and their copies are until they are deleted.
+  await small.rows('update shared_links set ends_at = now() where address = $1', [first])
+  const third = await owner.create()
+  expect(third.status).toBe(200)
+  expect(await owner.upload(third.data.id, 'z'.repeat(1001))).toMatchObject({ status: 422 })
+  await small.host.sharedLinks.deleteEnded()
+  expect(await owner.upload(third.data.id, 'z'.repeat(1001))).toMatchObject({ status: 200 })
 
   const names: string[] = []
   for await (const { name } of small.services.files.sharedCopies.list()) names.push(name)
@@ -267,7 +303,11 @@ test('administrators list links without opening them, and end them, which is aud
   expect((await callLinks(svc, 'overview', {}, owner.token)).status).toBe(403)
   expect((await callLinks(svc, 'endAny', { id }, owner.token)).status).toBe(403)
 
+  const before = await listStored()
   expect((await browser.send('POST', '/trpc/sharedLinks.endAny', { body: { id } })).status).toBe(200)
+  expect(await listStored()).toBe(before - 1)
+  expect((await browser.send('POST', '/trpc/sharedLinks.endAny', { body: { id } })).status).toBe(404)
+  expect((await owner.call('list')).data).toMatchObject([{ id, isEnded: true, bytes: null }])
   expect((await readCopy(svc, id, owner.token)).status).toBe(404)
   const rows = await svc.rows<{ act: string; actor: string; subject: string }>(
     `select act, actor, subject from audit_entries where act = 'sharedLinks.endAny' and subject = $1`,

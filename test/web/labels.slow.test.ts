@@ -105,7 +105,17 @@ describeWith('chromium')('with labels that give their keys', () => {
       await page.goto(path)
       expect(await foreignWords(page), path).toEqual([])
     }
-    for (const section of ['profile', 'security', 'apps', 'usage', 'data', 'sessions', 'appearance', 'tokens']) {
+    for (const section of [
+      'profile',
+      'links',
+      'security',
+      'apps',
+      'usage',
+      'data',
+      'sessions',
+      'appearance',
+      'tokens',
+    ]) {
       await showSettings(page, section)
       expect(await foreignWords(page), section).toEqual([])
     }

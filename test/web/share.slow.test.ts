@@ -13,6 +13,7 @@ import {
   writeConfig,
 } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
+import { APP_KEY } from '../kit/identity/sessions.ts'
 import { startToolServer } from '../kit/mcp/tool-server.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { PNG } from '../kit/rooms/attachments.ts'
@@ -20,7 +21,7 @@ import { addSharer } from '../kit/rooms/shared-links.ts'
 import { expectFitting, openAdmin } from '../kit/web/admin.ts'
 import { openChat } from '../kit/web/chat.ts'
 import { expectAccessible, openPage } from '../kit/web/chromium.ts'
-import { PASSKEY, waitForAddress } from '../kit/web/pages.ts'
+import { PASSKEY, showSettings, waitForAddress } from '../kit/web/pages.ts'
 
 const answer = `The canary answer has **bold words**, a formula $a^2 + b^2$, and a table:
 
@@ -47,6 +48,7 @@ const citesAfterTool: Behaviour = (received, response) => {
 describeWith('chromium')('a chat that is shared by a link', () => {
   const resources = new AsyncDisposableStack()
   let svc: TestApp
+  let settings: Record<string, string>
   let upstream: Awaited<ReturnType<typeof startProvider>>
   beforeAll(async () => {
     const server = resources.use(await startToolServer())
@@ -54,7 +56,8 @@ describeWith('chromium')('a chat that is shared by a link', () => {
     const mcpServers = [{ label: 'Mail', url: server.url, requireApproval: 'never' }]
     const provider = { models: [{ id: 'mock-1', label: 'First', tools: ['mail_echo'] }] }
     const config = resources.use(await writeConfig(upstream.url, { provider, more: { mcpServers } }))
-    svc = resources.use(await startApp({ AI_CONFIG: config.file, SHARED_LINKS: 'everybody' }))
+    settings = { AI_CONFIG: config.file, APP_KEY }
+    svc = resources.use(await startApp({ ...settings, SHARED_LINKS: 'everybody' }))
     await svc.host.mcp.sync()
     const [known] = await svc.host.mcp.tools()
     await svc.host.mcp.approve({ name: 'mail_echo', hash: known?.hash ?? '' })
@@ -381,6 +384,85 @@ describeWith('chromium')('a chat that is shared by a link', () => {
     expect(await page.evaluate('"hacked" in globalThis')).toBe(false)
     const own = /^(data:|blob:)/
     expect(stranger.requests.filter(({ url }) => !own.test(url) && !url.startsWith(svc.url))).toEqual([])
+  })
+
+  test('a person finds all of their links in the settings, and renews and ends them', async () => {
+    upstream.behave = answers('Yes.')
+    await using chat = await openChat(svc, 'greta')
+    const { page } = chat
+    await chat.sendQuestion('Is this mine?')
+    await page.getByText('Yes.').waitFor()
+    await chat.answered()
+    await share(page)
+    const link = await share(page, {
+      readers: 'Everybody, also without signing in',
+      also: ['Instructions for the model'],
+    })
+    await showSettings(page, 'links')
+    const items = page.getByRole('list', { name: 'Shared chats' }).getByRole('listitem')
+    expect(await items.count()).toBe(2)
+    await items
+      .first()
+      .getByText(/^Made on .* · 1 kB$/)
+      .waitFor()
+    await items
+      .first()
+      .getByText(/^Everybody, also without signing in · .* · Instructions for the model$/)
+      .waitFor()
+    await expectFitting(page, 'settings-links')
+    const press = async (name: string) => {
+      await page.getByRole('button', { name }).first().focus()
+      await page.keyboard.press('Enter')
+    }
+    await press('Renew for 30 days: Is this mine?')
+    await page.getByText('The link was renewed.').waitFor()
+
+    // The rules become stricter, in a browser of the service that has no keys.
+    {
+      const stricter = { ...settings, DATABASE_URL: String(svc.env.DATABASE_URL), SHARED_LINKS_GROUPS: 'staff' }
+      await using other = await startApp(stricter)
+      const showOther = async (groups: string, text: string) => {
+        await svc.rows(`update users set groups = $1 where username = 'greta'`, [groups])
+        await expect
+          .poll(async () => {
+            await showSettings(page, 'links')
+            return page.getByText(text).count()
+          })
+          .toBeGreaterThan(0)
+      }
+      const open = page.goto.bind(page)
+      page.goto = (path, options) => open(new URL(path, other.url).href, options)
+      await showOther('{staff}', 'Only people who have signed in can read this copy')
+      expect(await page.getByRole('button', { name: /^Renew/ }).count()).toBe(2)
+      await showOther('{}', 'Nobody else can read this copy at the moment')
+      expect(await page.getByRole('button', { name: /^Renew/ }).count()).toBe(0)
+      await expectAccessible(page)
+      page.goto = open
+    }
+
+    await svc.rows(
+      `update shared_links l set ends_at = now() from users u where u.id = l.owner_id and u.username = 'greta'
+         and audience = 'people'`,
+    )
+    await showSettings(page, 'links')
+    await items
+      .last()
+      .getByText(/^Ended on .*Nobody can read it any more/)
+      .waitFor()
+    await press('Remove: Is this mine?')
+    await page.getByText('The link is gone from the list.').waitFor()
+    expect(await items.count()).toBe(1)
+    await items.getByRole('link', { name: 'Is this mine?' }).click()
+    await waitForAddress(page, /\/chat\/[a-z0-9]{16}$/)
+    await showSettings(page, 'links')
+    await press('End all links')
+    await expectAccessible(page)
+    await page.getByRole('alertdialog').getByRole('button', { name: 'End all links' }).press('Enter')
+    await page.getByText('You share no chat.').waitFor()
+    await page.getByText('All links have ended').waitFor()
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Shared chats')
+    expect((await page.context().request.get(link)).status()).toBe(404)
+    expect(chat.complaints).toEqual([])
   })
 
   test('an administrator sees links by person, size and end, and ends one', async () => {

@@ -84,7 +84,18 @@ async function openViews(locale: Locale, account: string) {
 }
 type Views = Awaited<ReturnType<typeof openViews>>
 
-const sections = ['profile', 'security', 'tokens', 'apps', 'approvals', 'usage', 'data', 'sessions', 'appearance']
+const sections = [
+  'profile',
+  'links',
+  'security',
+  'tokens',
+  'apps',
+  'approvals',
+  'usage',
+  'data',
+  'sessions',
+  'appearance',
+]
 
 async function judgeBeforeSignIn({ page, judge, t, forgive }: Views, account: string) {
   const invitee = { username: `new-${account}`, email: `new-${account}@example.org`, name: 'New' }
@@ -254,6 +265,13 @@ async function fillSettings(account: string): Promise<void> {
     `insert into usage_records (request_id, user_id, model, provider, input_tokens, output_tokens, context, outcome, duration_ms, created_at)
      select gen_random_uuid()::text, id, 'm', 'p', 1200 * n, 340, 'api', 'completed', 10, now() - n * interval '1 day'
        from users, generate_series(1, 5) n where username = $1`,
+    [account],
+  )
+  await svc.rows(
+    `insert into shared_links (owner_id, conversation_id, address, sealed_key, audience, ends_at)
+     select u.id, min(c.id), rpad(u.id || '-' || day, 22, 'x'), 'a|b|c', 'everybody', now() + day * interval '1 day'
+       from users u join conversations c on c.user_id = u.id, unnest(array[-1, 9]) day
+      where u.username = $1 group by u.id, day`,
     [account],
   )
   await svc.host.limits.set({ name: `of ${account}`, for: `user:${account}`, cap: 1000, unit: 'requests', per: 'day' })

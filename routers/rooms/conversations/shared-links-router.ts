@@ -9,6 +9,7 @@ import {
   deleteEnded,
   endAnyLink,
   endOwnLink,
+  endOwnLinks,
   linkChangeInput,
   linkSelector,
   listLinks,
@@ -27,7 +28,11 @@ export const sharedLinksRouter = router({
     .query(({ ctx }) => readRules(ctx)),
 
   list: userWith('read')
-    .meta(about("List the caller's links to copies of conversations, or of one conversation, the newest first."))
+    .meta(
+      about(
+        "List the caller's links to copies of conversations, or of one conversation, the newest first, and behind them those that have ended.",
+      ),
+    )
     .input(z.strictObject({ slug: slug.optional() }).prefault({}))
     .query(({ ctx, input }): Promise<OwnLink[]> => listLinks(ctx, input.slug)),
 
@@ -47,9 +52,13 @@ export const sharedLinksRouter = router({
     .mutation(({ ctx, input }): Promise<OwnLink> => changeOwnLink(ctx, input)),
 
   end: userWith('write')
-    .meta(about('End a link of the caller at once, and delete its copy.'))
+    .meta(about('End a link of the caller at once, and delete its copy. One that has ended is no longer listed.'))
     .input(linkSelector)
     .mutation(({ ctx, input }) => endOwnLink(ctx, input.id)),
+
+  endAll: userWith('write')
+    .meta(about('End all links of the caller at once, and delete their copies.'))
+    .mutation(({ ctx }) => endOwnLinks(ctx)),
 
   visit: anyone
     .meta(about('Find out whether the caller may read what a link leads to.'))

@@ -4,10 +4,11 @@ import { z } from 'zod'
 import { lockPerson } from '../../../entities/identity/user.sql.ts'
 import {
   changeLink,
-  deleteAnyLink,
   deleteEndedLinks,
-  deleteLinks,
   deleteLinksOfOwner,
+  deleteOwnLink,
+  dropEndedCopies,
+  endLinkOfAnybody,
   findOwnLink,
   insertLink,
   listOwnLinks,
@@ -113,8 +114,13 @@ function assertMayShare(ctx: Context, { audience, groups = [], days = 1 }: LinkR
 const createMemberProblem = (member: string, message: string) =>
   new Problem('invalid', { issues: [{ path: [member], message }] })
 
-export const listLinks = (ctx: Context, slug: string | undefined): Promise<OwnLink[]> =>
-  ctx.services.sql(listOwnLinks, [toViewer(ctx).viewer, slug])
+/** The ended links that a person sees at most, behind all the others. */
+const ENDED_SHOWN = 100
+
+export function listLinks(ctx: Context, slug: string | undefined): Promise<OwnLink[]> {
+  const limit = ctx.services.settings.sharedLinks.perPerson + ENDED_SHOWN
+  return ctx.services.sql(listOwnLinks, [toViewer(ctx).viewer, slug, limit])
+}
 
 async function readLink(ctx: Context, id: string): Promise<OwnLink> {
   const [found] = await ctx.services.sql(findOwnLink, [toViewer(ctx).viewer, id])
@@ -201,24 +207,42 @@ async function assertWithinQuota(ctx: Context, em: EntityManager, growth: number
     throw createQuotaProblem(`The shared copies of a person take at most ${bytesPerPerson} bytes.`)
 }
 
-/** Ends a link at once: each reader is told from then on that there is none. */
+/**
+ * Ends a link at once: each reader is told from then on that there is none. One that has ended is no longer listed to its
+ * owner.
+ */
 export function endOwnLink(ctx: Context, id: string): Promise<{ id: string }> {
   return withChangeLog(ctx, async (em, changes) => {
-    const { rowId } = await lockLink(ctx, em, id)
-    dropCopies({ em, changes }, await runStatement(em, deleteLinks, [[rowId]]))
-    recordLinkChange({ em, changes }, toViewer(ctx).viewer, 'deleted', id)
+    const { viewer } = toViewer(ctx)
+    await runStatement(em, lockPerson, [viewer])
+    const deleted = await runStatement(em, deleteOwnLink, [viewer, id])
+    if (deleted.length === 0) throw createUnknownLinkProblem()
+    dropCopies({ em, changes }, deleted)
+    recordLinkChange({ em, changes }, viewer, 'deleted', id)
     return { id }
   })
 }
 
-/** Ends a link of anybody, for administrators. */
+/** Ends all links of the caller at once. */
+export function endOwnLinks(ctx: Context): Promise<{ ended: number }> {
+  return withChangeLog(ctx, async (em, changes) => {
+    const { viewer } = toViewer(ctx)
+    await runStatement(em, lockPerson, [viewer])
+    const deleted = await runStatement(em, deleteLinksOfOwner, [viewer])
+    dropCopies({ em, changes }, deleted)
+    for (const { id } of deleted) recordLinkChange({ em, changes }, viewer, 'deleted', id)
+    return { ended: deleted.length }
+  })
+}
+
+/** Ends a link of anybody, for administrators. Its owner sees that it has ended. */
 export function endAnyLink(ctx: Context, id: string): Promise<{ id: string }> {
   return withChangeLog(ctx, async (em, changes) => {
-    const [deleted] = await runStatement(em, deleteAnyLink, [id])
-    if (!deleted) throw createUnknownLinkProblem()
-    ctx.auditedCall?.setSubject(`user:${deleted.ownerId}`)
-    dropCopies({ em, changes }, [deleted])
-    recordLinkChange({ em, changes }, deleted.ownerId, 'deleted', id)
+    const [ended] = await runStatement(em, endLinkOfAnybody, [id])
+    if (!ended) throw createUnknownLinkProblem()
+    ctx.auditedCall?.setSubject(`user:${ended.ownerId}`)
+    dropCopies({ em, changes }, [ended])
+    recordLinkChange({ em, changes }, ended.ownerId, 'updated', id)
     return { id }
   })
 }
@@ -248,20 +272,35 @@ function recordLinkChange(
   changes.add([`user:${owner}`], verb, 'shared-links', id)
 }
 
-/** Links that are deleted in one transaction. */
+/** Links that are changed or deleted in one transaction. */
 const BATCH_SIZE = 200
+/** The days for which owners see that a link has ended. */
+const ENDED_DAYS = 30
 
-/** Deletes links that have ended, with their copies. Several replicas may do so at once. */
-export async function deleteEnded(ctx: Context): Promise<{ deleted: number }> {
-  let deleted = 0
+/**
+ * Deletes the copies of links that have ended, and in time the links. Several replicas may do so at once. Resolves with how
+ * many there were of each.
+ */
+export async function deleteEnded(ctx: Context): Promise<{ copies: number; links: number }> {
+  const copies = await repeatBatches(ctx, async (em, changes) => {
+    const ended = await runStatement(em, dropEndedCopies, [BATCH_SIZE])
+    dropCopies({ em, changes }, ended)
+    return ended.length
+  })
+  const links = await repeatBatches(
+    ctx,
+    async (em) => (await runStatement(em, deleteEndedLinks, [BATCH_SIZE, ENDED_DAYS])).length,
+  )
+  return { copies, links }
+}
+
+/** Runs transactions until one of them is less than a whole batch; resolves with the sum of their counts. */
+async function repeatBatches(ctx: Context, run: Parameters<typeof withChangeLog<number>>[1]): Promise<number> {
+  let sum = 0
   for (;;) {
-    const count = await withChangeLog(ctx, async (em, changes) => {
-      const ended = await runStatement(em, deleteEndedLinks, [BATCH_SIZE])
-      dropCopies({ em, changes }, ended)
-      return ended.length
-    })
-    deleted += count
-    if (count < BATCH_SIZE) return { deleted }
+    const count = await withChangeLog(ctx, run)
+    sum += count
+    if (count < BATCH_SIZE) return sum
   }
 }
 

@@ -4,19 +4,34 @@ import { Outcome, useAction } from '../shared/ui/action-form.tsx'
 import { Button } from '../shared/ui/button.tsx'
 import { type Confirmation, ConfirmButton } from '../shared/ui/confirm-button.tsx'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
+import { Toolbar } from '../shared/ui/toolbar.tsx'
 import styles from './item-list.module.css'
 import { SettingsSection } from './settings-section.tsx'
 
 interface Item {
   key: string | number
   name: string
+  /** The address of the page that the name leads to. */
+  href?: string
   details: readonly string[]
+  /** The reason why the item does not do all that it was made for. */
+  warning?: string | undefined
   /** An action beside the removal; returns a text about its result. */
   action?: { text: string; run: () => Promise<string | undefined> } | undefined
   /** Removes the item; returns a text about the result. */
   remove?: (() => Promise<string | undefined>) | undefined
+  /** The label of its remove button, unless it is that of the list. */
+  removeText?: string | undefined
   /** The question that is asked first. */
-  confirmation?: Confirmation
+  confirmation?: Confirmation | undefined
+}
+
+/** The removal of all items at once. */
+interface RemovalOfAll {
+  text: string
+  confirmation: Confirmation
+  /** Returns a text about the result. */
+  run: () => Promise<string>
 }
 
 interface ItemListProps {
@@ -29,11 +44,12 @@ interface ItemListProps {
   none: string
   /** The label of each remove button. */
   removeText?: string
+  removeAll?: RemovalOfAll | undefined
   children?: ReactNode
 }
 
 /** A section with a list of items that can be removed. */
-export function ItemList({ title, intro, items, error, none, removeText = '', children }: ItemListProps) {
+export function ItemList({ title, intro, items, error, none, removeText = '', removeAll, children }: ItemListProps) {
   const titleRef = useRef<HTMLHeadingElement>(null)
   const { outcome, isWrong, run } = useAction()
   const removeItem = (remove: () => Promise<string | undefined>) =>
@@ -50,34 +66,44 @@ export function ItemList({ title, intro, items, error, none, removeText = '', ch
       ) : (
         <ul className={styles.items} aria-label={title} aria-busy={items === undefined}>
           {items?.length === 0 && <li>{none}</li>}
-          {items?.map(({ key, name, details, action, remove, confirmation }) => (
-            <li key={key}>
-              <div>
-                <strong>{name}</strong>
-                {details.map((detail) => (
-                  <p key={detail}>{detail}</p>
-                ))}
-              </div>
-              {action && (
-                <Button
-                  aria-label={t('app.settings.itemButton', { action: action.text, name })}
-                  onClick={() => run(action.run)}
-                >
-                  {action.text}
-                </Button>
-              )}
-              {remove && (
-                <ConfirmButton
-                  label={t('app.settings.itemButton', { action: removeText, name })}
-                  confirmation={confirmation}
-                  act={() => removeItem(remove)}
-                >
-                  {removeText}
-                </ConfirmButton>
-              )}
-            </li>
-          ))}
+          {items?.map(
+            ({ key, name, href, details, warning, action, remove, removeText: label = removeText, confirmation }) => (
+              <li key={key}>
+                <div>
+                  <strong>{href === undefined ? name : <a href={href}>{name}</a>}</strong>
+                  {details.map((detail) => (
+                    <p key={detail}>{detail}</p>
+                  ))}
+                  {warning !== undefined && <p className="error">{warning}</p>}
+                </div>
+                {action && (
+                  <Button
+                    aria-label={t('app.settings.itemButton', { action: action.text, name })}
+                    onClick={() => run(action.run)}
+                  >
+                    {action.text}
+                  </Button>
+                )}
+                {remove && (
+                  <ConfirmButton
+                    label={t('app.settings.itemButton', { action: label, name })}
+                    confirmation={confirmation}
+                    act={() => removeItem(remove)}
+                  >
+                    {label}
+                  </ConfirmButton>
+                )}
+              </li>
+            ),
+          )}
         </ul>
+      )}
+      {removeAll && (
+        <Toolbar>
+          <ConfirmButton kind="danger" confirmation={removeAll.confirmation} act={() => removeItem(removeAll.run)}>
+            {removeAll.text}
+          </ConfirmButton>
+        </Toolbar>
       )}
       <Outcome outcome={outcome} isWrong={isWrong} />
       {children}

@@ -2,6 +2,7 @@
 export const settingsSections = [
   'profile',
   'chats',
+  'links',
   'security',
   'tokens',
   'apps',

@@ -11,6 +11,7 @@ import { AppearanceSettings } from './appearance-settings.tsx'
 import { ApprovalSettings } from './approval-settings.tsx'
 import { ChatSettings } from './chat-settings.tsx'
 import { DataSettings } from './data-settings.tsx'
+import { LinkSettings } from './link-settings.tsx'
 import { LinkedAppSettings } from './linked-app-settings.tsx'
 import { ProfileSettings } from './profile-settings.tsx'
 import { ProgramSettings } from './program-settings.tsx'
@@ -38,6 +39,7 @@ const AccessSettings = () => (
 const sections: Record<string, Section> = {
   profile: { label: 'app.settings.profile', Content: ProfileSettings },
   chats: { label: 'app.settings.chats', Content: ChatSettings },
+  links: { label: 'app.settings.links', Content: LinkSettings },
   security: { label: 'app.settings.security', Content: SecuritySettings },
   tokens: { label: 'app.settings.tokens', Content: AccessSettings },
   apps: { label: 'app.settings.apps', Content: LinkedAppSettings },

@@ -55,6 +55,7 @@ const sentences: Readonly<Record<string, string>> = {
   'sharedLinks.change': 'app.audit.changeLink',
   'sharedLinks.create': 'app.audit.share',
   'sharedLinks.end': 'app.audit.endLink',
+  'sharedLinks.endAll': 'app.audit.endLinks',
   'sharedLinks.endAny': 'app.audit.endLinkOf',
   'sharedLinks.upload': 'app.audit.storeCopy',
   'sessions.end': 'app.audit.endOwnSession',

@@ -3,6 +3,7 @@ import { InputError } from '../../shared/api/error-text.ts'
 import type { Answer } from '../../shared/conversation/answer.ts'
 import type { ConversationKey } from '../../shared/conversation-key.ts'
 import { findModel } from '../../shared/models/models.ts'
+import type { ShareOptions } from '../../shared/own-links.ts'
 import { type SharedCopy, type SharedFile, type SharedMessage, toSharedAnswer } from '../../shared/shared-copy.ts'
 import { t } from '../../shared/text/labels.ts'
 import { downloadFile } from '../../shared/upload-file.ts'
@@ -13,14 +14,6 @@ import { readAllMessages } from '../messages.ts'
 import { isSummary } from '../sent-history.ts'
 import { readShownBranch } from '../shown-branch.ts'
 import { readSystemPrompt } from '../system-prompt.ts'
-
-/** The parts of a chat that a copy contains beside its texts. */
-export interface ShareOptions {
-  files: boolean
-  instructions: boolean
-  /** The inputs and the results of tools. */
-  tools: boolean
-}
 
 const PAGE_SIZE = 200
 

@@ -1,6 +1,16 @@
 import { useState } from 'react'
+import {
+  describeLimit,
+  describeLink,
+  endLink,
+  getRenewalDays,
+  type LinkRules,
+  type OwnLink,
+  renewLink,
+  USUAL_DAYS,
+  useLinks,
+} from '../../shared/own-links.ts'
 import { useSession } from '../../shared/session.tsx'
-import { formatTimestamp } from '../../shared/text/formats.ts'
 import { t } from '../../shared/text/labels.ts'
 import { Button } from '../../shared/ui/button.tsx'
 import { Choice, ExplainedChoice } from '../../shared/ui/choice.tsx'
@@ -12,17 +22,8 @@ import { FieldGroup, LabelledField } from '../../shared/ui/field.tsx'
 import { FormDialog, KEEP_OPEN } from '../../shared/ui/form-dialog.tsx'
 import { Input, Select } from '../../shared/ui/input.tsx'
 import { Toolbar } from '../../shared/ui/toolbar.tsx'
+import { type Readers, shareBranch, updateLink } from './share-branch.ts'
 import styles from './share-dialog.module.css'
-import {
-  endLink,
-  type LinkRules,
-  type OwnLink,
-  type Readers,
-  renewLink,
-  shareBranch,
-  updateLink,
-  useLinks,
-} from './shared-links.ts'
 
 /** Makes links to copies of the branch that is shown, and lists those that there are. */
 export function ShareDialog({ slug, close }: { slug: string; close: () => void }) {
@@ -57,7 +58,6 @@ export function ShareDialog({ slug, close }: { slug: string; close: () => void }
 
 /** The days that are offered until a link ends, as far as the service allows them. */
 const offeredDays = [1, 7, 30, 90, 365]
-const USUAL_DAYS = 30
 
 function listDays(maxDays: number): number[] {
   const days = offeredDays.filter((each) => each <= maxDays)
@@ -116,16 +116,6 @@ const readOptions = (form: FormData) => ({
   tools: form.has('tools'),
 })
 
-function describeReaders({ audience, groups }: OwnLink): string {
-  if (audience === 'groups') return groups.map((name) => t('app.share.group', { name })).join(', ')
-  return t(audience === 'everybody' ? 'app.share.everybody' : 'app.share.people')
-}
-
-function describeContents({ options: { files, instructions, tools } }: OwnLink): string[] {
-  const contents = { files, instructions, tools }
-  return Object.entries(contents).flatMap(([name, isShared]) => (isShared ? t(`app.share.${name}`) : []))
-}
-
 /** A link with what can be done with it. */
 function LinkRow({ slug, link, rules }: { slug: string; link: OwnLink; rules: LinkRules }) {
   const { conversationKey: key } = useSession()
@@ -137,32 +127,17 @@ function LinkRow({ slug, link, rules }: { slug: string; link: OwnLink; rules: Li
       (error: unknown) => setState({ error }),
     )
   }
-  const { address, endsAt, sharedAt } = link
-  const facts = [
-    describeReaders(link),
-    sharedAt && t('app.share.copyOf', { time: formatTimestamp(new Date(sharedAt)) }),
-    t('app.share.endsAt', { time: formatTimestamp(new Date(endsAt)) }),
-    ...describeContents(link),
-  ]
-  const days = Math.min(USUAL_DAYS, rules.maxDays)
+  const { address, isEnded } = link
+  const days = getRenewalDays(rules)
+  const limit = describeLimit(link, rules)
+  const canChange = !isEnded && rules.mayShare
   return (
     <li className={styles.link}>
-      {address === undefined ? (
-        <p className="error">{t('app.share.damaged')}</p>
-      ) : (
-        <div className={styles.address}>
-          <Input
-            readOnly
-            value={address}
-            aria-label={t('app.share.address')}
-            onFocus={({ currentTarget }) => currentTarget.select()}
-          />
-          <CopyButton text={address} label={t('app.share.copyAddress')} />
-        </div>
-      )}
-      <p className="hint">{facts.filter(Boolean).join(' · ')}</p>
+      {!isEnded && <LinkAddress address={address} />}
+      <p className="hint">{describeLink(link)}</p>
+      {limit !== undefined && <p className="error">{limit}</p>}
       <Toolbar>
-        {address !== undefined && (
+        {canChange && address !== undefined && (
           <Button
             disabled={state.isWorking}
             title={t('app.share.updateHint')}
@@ -171,18 +146,13 @@ function LinkRow({ slug, link, rules }: { slug: string; link: OwnLink; rules: Li
             {t('app.share.update')}
           </Button>
         )}
-        <Button disabled={state.isWorking} onClick={() => run(() => renewLink(link, days), t('app.share.renewed'))}>
-          {t('app.share.renew', { count: days })}
-        </Button>
-        <ConfirmButton
-          confirmation={{
-            title: t('app.share.endTitle'),
-            text: t('app.share.endText'),
-            action: t('app.share.end'),
-          }}
-          act={() => run(() => endLink(link), '')}
-        >
-          {t('app.share.end')}
+        {canChange && (
+          <Button disabled={state.isWorking} onClick={() => run(() => renewLink(link, days), t('app.share.renewed'))}>
+            {t('app.share.renew', { count: days })}
+          </Button>
+        )}
+        <ConfirmButton confirmation={isEnded ? undefined : confirmEnd()} act={() => run(() => endLink(link), '')}>
+          {t(isEnded ? 'app.share.remove' : 'app.share.end')}
         </ConfirmButton>
       </Toolbar>
       <p role="status" className="hint">
@@ -190,5 +160,27 @@ function LinkRow({ slug, link, rules }: { slug: string; link: OwnLink; rules: Li
       </p>
       <ErrorMessage error={state.error} />
     </li>
+  )
+}
+
+const confirmEnd = () => ({
+  title: t('app.share.endTitle'),
+  text: t('app.share.endText'),
+  action: t('app.share.end'),
+})
+
+/** The whole link, to be copied. */
+function LinkAddress({ address }: Pick<OwnLink, 'address'>) {
+  if (address === undefined) return <p className="error">{t('app.share.damaged')}</p>
+  return (
+    <div className={styles.address}>
+      <Input
+        readOnly
+        value={address}
+        aria-label={t('app.share.address')}
+        onFocus={({ currentTarget }) => currentTarget.select()}
+      />
+      <CopyButton text={address} label={t('app.share.copyAddress')} />
+    </div>
   )
 }
