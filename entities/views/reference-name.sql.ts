@@ -6,6 +6,7 @@ import { McpServer } from '../catalogue/mcp-server.ts'
 import { SystemModel } from '../catalogue/system-model.ts'
 import { User } from '../identity/user.ts'
 import { OAuthClient } from '../oauth/oauth-client.ts'
+import { SharedPrompt } from '../rooms/prompt.ts'
 import { statement } from '../sql/statement.ts'
 import { Announcement } from '../system/announcement.ts'
 
@@ -20,6 +21,7 @@ const namedKinds = {
   'ai-tools': [AiTool.tableName, 'name'],
   'mcp-servers': [McpServer.tableName, 'server_label'],
   'system-models': [SystemModel.tableName, 'model_type'],
+  prompts: [SharedPrompt.tableName, 'name'],
   announcements: [Announcement.tableName, 'title'],
 } as const
 

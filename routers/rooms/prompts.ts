@@ -148,7 +148,7 @@ export const promptsRouter = router({
     .mutation(async ({ ctx, input: { id } }) => {
       const [deleted] = await ctx.services.sql(deleteSharedPrompt, [id])
       if (!deleted) throw createUnknownPrompt()
-      recordSubject(ctx, deleted.id)
+      recordSubject(ctx, deleted.id)?.recordChange({ before: { name: deleted.name } })
       return deleted
     }),
 })

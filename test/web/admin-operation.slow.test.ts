@@ -201,8 +201,14 @@ describeWith('chromium')('operation in the administration', () => {
     const press = (name: string) => dialog.getByRole('button', { name, exact: true }).click()
     const listOffered = () =>
       page.evaluate(async () => JSON.stringify(await (await fetch('/trpc/prompts.list')).json()))
+    const listNames = async () =>
+      (JSON.parse(await listOffered()).result.data.offered as { name: string }[]).map(({ name }) => name)
     await page.getByText('There are no prompts for groups or for everybody yet.').waitFor()
     await page.getByRole('button', { name: 'New prompt' }).click()
+    await dialog.getByRole('textbox', { name: 'Name' }).fill(' ')
+    await dialog.getByRole('textbox', { name: 'Text' }).fill('Explain.')
+    await press('Add')
+    await dialog.getByRole('alert').waitFor()
     await dialog.getByRole('textbox', { name: 'Name' }).fill('Explain')
     await dialog.getByRole('textbox', { name: 'Text' }).fill('Explain {{topic}}.')
     await dialog.getByRole('textbox', { name: 'Groups' }).fill('staff, students')
@@ -216,6 +222,14 @@ describeWith('chromium')('operation in the administration', () => {
     await page.getByRole('cell', { name: 'German' }).waitFor()
     await expectFitting(page, 'prompts')
     expect(await listOffered()).not.toContain('Explain {{topic}}.')
+    await svc.host.prompts.share({ name: 'Erklären', text: 'Erkläre {{Thema}}.', groups: [], locale: 'de_DE' })
+    await svc.host.prompts.share({ name: 'A first one', text: 'Name it.', groups: [], locale: null })
+    await svc.host.prompts.share({ name: 'Explain here', text: 'Explain it.', groups: [], locale: 'en_US' })
+    await page.reload()
+    await page.getByRole('cell', { name: 'Erklären' }).waitFor()
+    expect(await listNames()).toEqual(['Explain here', 'A first one'])
+    await svc.rows("delete from shared_prompts where name <> 'Explain'")
+    await page.reload()
     await page.getByRole('button', { name: 'Edit' }).click()
     await dialog.getByRole('textbox', { name: 'Groups' }).fill('')
     await dialog.getByRole('textbox', { name: 'Text' }).fill('Explain {{topic}} shortly.')
@@ -228,6 +242,16 @@ describeWith('chromium')('operation in the administration', () => {
     await page.getByRole('button', { name: 'Remove' }).click()
     await press('Remove')
     await page.getByText('There are no prompts for groups or for everybody yet.').waitFor()
+
+    await showAdmin(page, 'audit?act=prompts.')
+    const who = `The dina (u-${admin.id})`
+    const acts = page.locator('td:nth-child(2) span', { hasText: who })
+    await acts.nth(3).waitFor()
+    expect((await acts.allTextContents()).map((text) => text.replace(/\d+\)?$/, 'n')).slice(0, 3)).toEqual([
+      `${who} removed Explain (Prompt n`,
+      `${who} changed Prompt n`,
+      `${who} created Prompt n`,
+    ])
   })
 
   test('an announcement is published, and shown with how many have accepted it', async () => {

@@ -8,7 +8,8 @@ export type Names = Readonly<Record<string, string>>
 
 interface Kind {
   label: string
-  section: SectionName
+  /** Absent if no section shows one. */
+  section?: SectionName
   /** The filter of the section that shows the record alone, by its name; the search if absent. */
   filter?: string
   /** True if the section has a page for each record. */
@@ -27,6 +28,9 @@ const kinds: Readonly<Record<string, Kind>> = {
   'ai-tools': { label: 'app.admin.tool', section: 'tools' },
   'mcp-servers': { label: 'app.admin.server', section: 'tools', filter: 'server' },
   'system-models': { label: 'app.field.systemModels.modelType', section: 'tasks' },
+  prompts: { label: 'app.audit.prompt', section: 'prompts' },
+  'system-prompts': { label: 'app.audit.systemPrompt', section: 'tasks' },
+  assistants: { label: 'app.assistants.one' },
   announcements: { label: 'app.audit.announcement', section: 'announcements', hasPage: true },
   limits: { label: 'app.field.cap', section: 'limits', isByName: true },
 }
@@ -69,6 +73,7 @@ export function Reference({ reference, names }: { reference: string; names: Name
   // A subject without a name was removed and has no page.
   if (!kind || (isNumbered && !kind.isByName && names[reference] === undefined)) return <bdi>{text}</bdi>
   const { section, filter = 'q', hasPage } = kind
+  if (!section) return <bdi>{text}</bdi>
   if (hasPage)
     return (
       <Link to="/admin/$section/$id" params={{ section, id }}>

@@ -16,20 +16,26 @@ const MAX_CHANGES = 5
 /** Says in words who did what to whom, with links. */
 export const Sentence = ({ entry }: { entry: Entry }) => (
   <span>
-    {fill(entry, (reference) => (
-      <Reference reference={reference} names={entry.names} />
-    ))}
+    {fill(entry, (reference, removedName) =>
+      removedName === undefined ? (
+        <Reference reference={reference} names={entry.names} />
+      ) : (
+        <bdi>{describeReference(reference, { [reference]: removedName })}</bdi>
+      ),
+    )}
   </span>
 )
 
 /** Writes the same sentence as a text, for the CSV file. */
 export const writeSentence = (entry: Entry): string =>
-  fill(entry, (reference) => describeReference(reference, entry.names))
+  fill(entry, (reference, removedName) =>
+    describeReference(reference, removedName === undefined ? entry.names : { [reference]: removedName }),
+  )
     .map(({ props }) => String((props as { children?: unknown }).children ?? ''))
     .join('')
 
-/** Renders a reference, as a link or as a text. */
-type Show = (reference: string) => ReactNode
+/** Renders a reference, as a link or as a text; the name is that of something that was removed. */
+type Show = (reference: string, removedName?: string) => ReactNode
 
 /** Fills the label of an entry with its parts and its changes. */
 function fill(entry: Entry, show: Show) {
@@ -44,16 +50,24 @@ function fill(entry: Entry, show: Show) {
 }
 
 /** Lists what the placeholders of sentences stand for. */
-function listParts({ act, outcome, actor, subject, change, origin }: Entry, show: Show): Record<string, ReactNode> {
+function listParts(entry: Entry, show: Show): Record<string, ReactNode> {
+  const { act, outcome, actor, subject, change, origin } = entry
   const operator = origin?.['operator']
   const limit = change?.['limit']
   return {
     actor: actor === 'host' && typeof operator === 'string' ? t('app.audit.hostBy', { name: operator }) : show(actor),
-    subject: subject === null ? '' : show(subject),
+    subject: subject === null ? '' : show(subject, findRemovedName(entry)),
     act,
     limit: typeof limit === 'string' ? show(`limits:${limit}`) : '',
     reason: describeOutcome(outcome),
   }
+}
+
+/** Finds the name that the removed subject of an entry had. */
+function findRemovedName({ subject, names, change }: Entry): string | undefined {
+  if (subject === null || names[subject] !== undefined || change?.['after']) return undefined
+  const { name } = (change?.['before'] ?? {}) as { name?: unknown }
+  return typeof name === 'string' ? name : undefined
 }
 
 function listTexts(changes: readonly MemberChange[]): string {
