@@ -2,12 +2,18 @@ import { defineCommand } from 'citty'
 import type { Api } from '../../routers/index.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { formatProperties } from '../output.ts'
+import { checkCommand } from './knowledge-check.ts'
 import { formatPrice, syncCommand } from './knowledge-sync.ts'
 
 export const knowledgeCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Manage the knowledge in whose files people search.' },
-    subCommands: { index: indexCommand(context), rebuild: rebuildCommand(context), sync: syncCommand(context) },
+    subCommands: {
+      index: indexCommand(context),
+      rebuild: rebuildCommand(context),
+      sync: syncCommand(context),
+      check: checkCommand(context),
+    },
   })
 
 const indexCommand = (context: CommandContext) =>

@@ -2,6 +2,7 @@ import { chmod, mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { startWithEmbedder } from '../kit/ai/embedder.ts'
+import { refuses } from '../kit/ai/provider.ts'
 import type { TestApp } from '../kit/app.ts'
 import { addAssistantWithKnowledge } from '../kit/assistants/answers.ts'
 import { type CommandResult, openHost, runCommand, type TypedInput, terminalKeys } from '../kit/command-line.ts'
@@ -162,6 +163,61 @@ test('a folder that is empty, too full, or of no assistant changes nothing', LON
   await full.write('b.md', 'text')
   expect((await full.sync('--yes')).stderr).toContain('more than 1 files')
   expect(await source.listPaths()).toEqual(['fees.md'])
+})
+
+test('known answers are counted by their places, and too few of them end a check with 1', LONG, async () => {
+  const { svc, upstream } = world
+  const source = await openSource(svc, {
+    'cars.md': 'Every car is praised by its owner.',
+    'rules/hours.md': 'The library closes at ten.\n\nNobody waits there for a physician.',
+  })
+  await source.handbook.untilEmbedded()
+  const check = (...flags: string[]) =>
+    source.run(['check', join(source.folder, 'questions.jsonl'), '--assistant', source.handle, ...flags])
+  const writeLines = (...lines: object[]) =>
+    source.write('questions.jsonl', `${lines.map((line) => JSON.stringify(line)).join('\n')}\n\n`)
+
+  await writeLines(
+    { question: 'When does the library close?', file: 'rules/hours.md', text: 'CLOSES  at' },
+    { question: 'Who praises an automobile?', file: 'cars.md' },
+    { question: 'Who waits for a medic?', file: 'cars.md' },
+    { question: 'Where is the library?', file: 'gone.md', page: 2 },
+  )
+  const checked = await check('--json', '--floor', '0.75')
+  expect([checked.exitCode, JSON.parse(checked.stdout)]).toEqual([
+    0,
+    {
+      knowledge: 'Handbook',
+      questions: 4,
+      hit1: 0.5,
+      hit5: 0.75,
+      ndcg10: expect.closeTo((2 + 1 / Math.log2(3)) / 4),
+      meanPlace: expect.closeTo(4 / 3),
+      byWordsAlone: 0,
+      misses: [{ question: 'Where is the library?', file: 'gone.md', place: null, first: 'rules/hours.md' }],
+    },
+  ])
+  const [bill] = await svc.rows<{ calls: number }>(
+    'select count(*)::int as calls from usage_records where user_id = $1',
+    [source.owner.id],
+  )
+  expect(bill?.calls).toBeGreaterThanOrEqual(4)
+  const { behave } = upstream
+  upstream.behave = refuses(500)
+  const failed = await check('--floor', '0.8')
+  upstream.behave = behave
+  expect([failed.exitCode, failed.stdout]).toEqual([
+    1,
+    expect.stringMatching(/hit@5 +0\.\d+[\s\S]*searched by words alone +4/),
+  ])
+  expect(failed.stdout).toMatch(/Not among the first 5:[\s\S]*gone\.md/)
+  expect((await check('--floor', '2')).exitCode).toBe(2)
+  await writeLines({ question: 'Where is the library?', file: 'a.md', section: 2 })
+  expect((await check()).stderr).toContain('questions.jsonl, line 1: Unrecognized key')
+  await source.write('questions.jsonl', '{"question": "Where')
+  expect(await check()).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('line 1 is no JSON.') })
+  await source.write('questions.jsonl', '\n')
+  expect((await check()).stderr).toContain('has no question.')
 })
 
 test('commands tell the index of knowledge, and rebuild none without an embedding model', async () => {

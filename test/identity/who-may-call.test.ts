@@ -203,7 +203,7 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
   { open: 'an administrator', by: 'write', to: 'assistants.approve assistants.refuse' },
   {
     open: 'the host',
-    to: 'knowledge.read knowledge.giveUp knowledge.planLost knowledge.embed knowledge.giveUpEmbedding knowledge.index knowledge.prepareIndex knowledge.rebuild knowledge.deleteRetired knowledge.compareSource knowledge.uploadFor knowledge.deleteFilesFor',
+    to: 'knowledge.read knowledge.giveUp knowledge.planLost knowledge.embed knowledge.giveUpEmbedding knowledge.index knowledge.prepareIndex knowledge.rebuild knowledge.deleteRetired knowledge.compareSource knowledge.uploadFor knowledge.deleteFilesFor knowledge.searchFor',
   },
   { open: 'the host', to: 'assistants.applyFile assistants.publishAny' },
   { open: 'a user', by: 'read', to: 'systemModels.list systemModels.get systemModels.related' },

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
+import { createReadStream } from 'node:fs'
 import { mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +12,7 @@ import { assistantsFile } from '../../routers/assistants/content.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { cloneDatabase } from '../kit/database.ts'
 import { blockCommands, type CommandLine, isRunElsewhere } from '../kit/readme-commands.ts'
+import { UNTIL_READ } from '../kit/rooms/attachments.ts'
 import { root } from '../kit/service-process.ts'
 
 const resources = new AsyncDisposableStack()
@@ -89,7 +91,7 @@ async function prepare(command: string): Promise<void> {
   if (command.includes('--token-id 7'))
     for (let id = 0; id < 7; ) ({ id } = await svc.host.tokens.createFor({ user: { username: 'ada' }, name: 'more' }))
   if (command.includes('Portal')) await svc.rows('update ext_apps set name = id::text')
-  if (command.includes('svc -- knowledge sync')) await addHandbook()
+  if (/svc -- knowledge (sync|check)/.test(command)) await addHandbook()
   if (command.includes('announcement publish')) {
     const folder = join(checkout, '.data/announcements')
     const [made = ''] = await readdir(folder)
@@ -108,6 +110,12 @@ async function addHandbook(): Promise<void> {
                 on conflict (owner_id, name) do update set name = excluded.name returning id)
      update assistant_versions set knowledge_id = k.id from k`,
   )
+  const line = { question: 'When does the library close?', file: 'hours.md' }
+  await writeFile(join(checkout, 'questions.jsonl'), JSON.stringify(line))
+  const file = { content: createReadStream(join(checkout, 'handbook/hours.md')), announced: 0 }
+  await svc.hostWithFile(file).knowledge.uploadFor({ handle: 'thesis-helper', path: 'hours.md' })
+  const listStates = () => svc.rows(`select state from knowledge_files where state <> 'ready'`)
+  await expect.poll(listStates, UNTIL_READ).toEqual([])
 }
 
 /** Replaces the example address, token and ids by those of this service. */

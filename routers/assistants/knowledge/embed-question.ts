@@ -14,9 +14,9 @@ export async function embedQuestion(
   ctx: Context,
   { model, dimensions, length }: ActiveIndex,
   question: string,
+  caller: Caller = ctx.callerContext.current,
 ): Promise<number[] | undefined> {
   const { services, requestId } = ctx
-  const caller = ctx.callerContext.current
   // Without a length there are no vectors yet.
   if (!services.settings.knowledge.embedding || length === null || !mayAsk(caller)) return undefined
   const gone = ctx.signal()

@@ -1,32 +1,23 @@
 import { z } from 'zod'
 import {
-  cancelKnowledgeFile,
-  countKnowledge,
   countKnowledgeFiles,
-  deleteKnowledge,
-  deleteKnowledgeFiles,
-  insertKnowledge,
   type ListedKnowledge,
   type ListedKnowledgeFile,
   listKnowledge,
   listKnowledgeFiles,
-  lockKnowledge,
-  raiseVersion,
 } from '../../../entities/assistants/knowledge.sql.ts'
 import { listUnreadFiles } from '../../../entities/assistants/knowledge-maintenance.sql.ts'
-import { lockPerson } from '../../../entities/identity/user.sql.ts'
-import { runInTransaction, withChangeLog } from '../../core/changes.ts'
+import { runInTransaction } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
-import { Problem } from '../../core/problems.ts'
-import { runForOneRow, runStatement } from '../../core/run-statement.ts'
 import { about, host, router, userWith, withBodySize } from '../../core/trpc.ts'
 import { LAST_ROW } from '../../resource/ids.ts'
 import { handle } from '../content.ts'
+import { deleteAsOwner, type OwnersSearch, searchAsOwner, uploadAsOwner } from './act-as-owner.ts'
+import { cancelFile, createKnowledge, deleteFile, removeKnowledge } from './change-knowledge.ts'
 import {
   type ComparedFile,
   compareOwnFiles,
   compareSource,
-  findKnowledge,
   measuredFile,
   type SourceComparison,
   sourceFile,
@@ -38,9 +29,6 @@ import { type OpenedCitation, openCitation } from './open-citation.ts'
 import { failFile, readFile } from './read-file.ts'
 import { type KnowledgeHit, searchKnowledge } from './search.ts'
 import { createUnknownKnowledge, filePath, type UploadedFile, uploadFile } from './upload.ts'
-
-/** Knowledge of one person. */
-const MAX_KNOWLEDGE = 200
 
 /** Characters of a question. */
 const MAX_QUERY = 2000
@@ -64,6 +52,9 @@ const name = z
   .min(1, 'must not be empty')
   .max(120)
   .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'must be one line')
+
+const query = z.string().trim().min(1, 'must not be empty').max(MAX_QUERY)
+const limit = z.int().min(1).max(50).default(8)
 
 /** A file with a sentence about its state. */
 type ShownFile = ListedKnowledgeFile & {
@@ -89,12 +80,12 @@ export const knowledgeRouter = router({
   create: userWith('write')
     .meta(about('Create knowledge without files. Its name is unique among those of the caller.'))
     .input(z.strictObject({ name }))
-    .mutation(({ ctx, input }) => create(ctx, ctx.caller.person.id, input.name)),
+    .mutation(({ ctx, input }) => createKnowledge(ctx, ctx.caller.person.id, input.name)),
 
   delete: userWith('write')
     .meta(about('Delete knowledge with all of its files.'))
     .input(knowledgeId)
-    .mutation(({ ctx, input }) => remove(ctx, ctx.caller.person.id, input.id)),
+    .mutation(({ ctx, input }) => removeKnowledge(ctx, ctx.caller.person.id, input.id)),
 
   files: userWith('read')
     .meta(about('List the files of knowledge by path, with the state of each.'))
@@ -139,7 +130,7 @@ export const knowledgeRouter = router({
   cancel: userWith('write')
     .meta(about('Remove a file that is not read or embedded yet. Whoever uploaded it pays what is embedded by then.'))
     .input(fileInput)
-    .mutation(({ ctx, input }) => cancel(ctx, ctx.caller.person.id, input)),
+    .mutation(({ ctx, input }) => cancelFile(ctx, ctx.caller.person.id, input)),
 
   deleteFile: userWith('write')
     .meta(about('Delete a file.'))
@@ -158,8 +149,8 @@ export const knowledgeRouter = router({
     .input(
       z.strictObject({
         id: rowId,
-        query: z.string().trim().min(1, 'must not be empty').max(MAX_QUERY),
-        limit: z.int().min(1).max(50).default(8),
+        query,
+        limit,
       }),
     )
     .mutation(({ ctx, input: { id, query, limit } }): Promise<KnowledgeHit[]> => {
@@ -183,18 +174,17 @@ export const knowledgeRouter = router({
   uploadFor: host
     .meta({ file: 'in' })
     .input(z.strictObject({ handle, path: filePath }))
-    .mutation(async ({ ctx, input: { handle, path } }): Promise<UploadedFile> => {
-      const { id, ownerId } = await findKnowledge(ctx, handle)
-      return uploadFile(ctx, { owner: ownerId, knowledgeId: id, path, file: ctx.file })
-    }),
+    .mutation(({ ctx, input }): Promise<UploadedFile> => uploadAsOwner(ctx, input)),
 
   /** Deletes files of the knowledge of an assistant; those that are gone already are left out. */
   deleteFilesFor: host
     .input(z.strictObject({ handle, files: z.array(rowId).max(MAX_SOURCE) }))
-    .mutation(async ({ ctx, input: { handle, files } }): Promise<{ deleted: number }> => {
-      const { id, ownerId } = await findKnowledge(ctx, handle)
-      return deleteFiles(ctx, ownerId, { id, files })
-    }),
+    .mutation(({ ctx, input }): Promise<{ deleted: number }> => deleteAsOwner(ctx, input)),
+
+  /** Searches the knowledge of an assistant as its owner does, at their cost. */
+  searchFor: host
+    .input(z.strictObject({ handle, query, limit }))
+    .query(({ ctx, input }): Promise<OwnersSearch> => searchAsOwner(ctx, input)),
 
   /** Does nothing if the file is gone or was read before. */
   read: host.input(jobInput).mutation(({ ctx, input }) => readFile(ctx, input.fileId)),
@@ -223,71 +213,6 @@ export const knowledgeRouter = router({
 
 /** True if the installation has an embedding model; without one nothing waits for it. */
 const isEmbedding = ({ services }: Context): boolean => services.settings.knowledge.embedding !== undefined
-
-async function create(ctx: Context, owner: number, name: string): Promise<{ id: number; name: string }> {
-  return runInTransaction(ctx, undefined, async (em) => {
-    await runStatement(em, lockPerson, [owner])
-    const { count } = await runForOneRow(em, countKnowledge, [owner])
-    if (count >= MAX_KNOWLEDGE)
-      throw new Problem('conflict', { detail: `A person has at most ${MAX_KNOWLEDGE} collections of knowledge.` })
-    const [created] = await runStatement(em, insertKnowledge, [owner, name])
-    if (!created) throw new Problem('conflict', { detail: `You have knowledge of the name '${name}' already.` })
-    return { ...created, name }
-  })
-}
-
-function remove(ctx: Context, owner: number, id: number): Promise<{ id: number }> {
-  return withChangeLog(ctx, async (em, changes) => {
-    await lockOwn(em, owner, id)
-    const files = await runStatement(em, deleteKnowledge, [[id]])
-    changes.dropFiles(
-      files.map(({ uuid }) => uuid),
-      'knowledge',
-    )
-    return { id }
-  })
-}
-
-type FileRef = z.output<typeof fileInput>
-
-function cancel(ctx: Context, owner: number, { id, file }: FileRef): Promise<{ id: number }> {
-  return withChangeLog(ctx, async (em, changes) => {
-    await lockOwn(em, owner, id)
-    const [cancelled] = await runStatement(em, cancelKnowledgeFile, [id, file])
-    if (!cancelled) throw new Problem('conflict', { detail: 'This file is neither being read nor embedded.' })
-    if (cancelled.state === 'ready') await runStatement(em, raiseVersion, [id])
-    changes.dropFiles([cancelled.uuid], 'knowledge')
-    return { id: file }
-  })
-}
-
-async function deleteFile(ctx: Context, owner: number, { id, file }: FileRef): Promise<{ id: number }> {
-  const { deleted } = await deleteFiles(ctx, owner, { id, files: [file] })
-  if (deleted === 0) throw new Problem('not_found', { detail: 'The knowledge has no such file.' })
-  return { id: file }
-}
-
-function deleteFiles(
-  ctx: Context,
-  owner: number,
-  { id, files }: { id: number; files: readonly number[] },
-): Promise<{ deleted: number }> {
-  return withChangeLog(ctx, async (em, changes) => {
-    await lockOwn(em, owner, id)
-    const deleted = await runStatement(em, deleteKnowledgeFiles, [id, files])
-    if (deleted.some(({ state }) => state === 'ready')) await runStatement(em, raiseVersion, [id])
-    changes.dropFiles(
-      deleted.map(({ uuid }) => uuid),
-      'knowledge',
-    )
-    return { deleted: deleted.length }
-  })
-}
-
-async function lockOwn(em: Parameters<typeof runStatement>[0], owner: number, id: number): Promise<void> {
-  const [found] = await runStatement(em, lockKnowledge, [owner, id])
-  if (!found) throw createUnknownKnowledge()
-}
 
 const LOST_BATCH_SIZE = 1000
 

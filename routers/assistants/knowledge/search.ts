@@ -6,11 +6,13 @@ import {
   listTermsAfter,
 } from '../../../entities/assistants/knowledge.sql.ts'
 import {
+  type ActiveIndex,
   type EmbeddedFile,
   findVectors,
   listEmbeddingsAfter,
   listVectorsFrom,
 } from '../../../entities/assistants/knowledge-vectors.sql.ts'
+import type { Caller } from '../../core/caller.ts'
 import type { Context } from '../../core/context.ts'
 import type {
   PassageName,
@@ -47,13 +49,15 @@ interface Search {
   limit: number
   /** True if no model may read the query. */
   isByWordsAlone?: boolean
+  /** Who pays for the vector of the question; the caller if absent. */
+  payer?: Caller | undefined
+  /** Is called if the question has no vector, though there is an embedding model. */
+  reportWordsAlone?: (() => void) | undefined
 }
 
 /** Searches all files of a person's own knowledge in one ranking, by any word of the question, and by its meaning if the installation has an embedding model. */
-export async function searchKnowledge(
-  ctx: Context,
-  { asker, owner, knowledgeId, fileId, query, limit, isByWordsAlone = false }: Search,
-): Promise<KnowledgeHit[]> {
+export async function searchKnowledge(ctx: Context, search: Search): Promise<KnowledgeHit[]> {
+  const { asker, owner, knowledgeId, fileId, query, limit } = search
   const { sql, knowledge, limits } = ctx.services
   using _turn = await limits.semaphores.search.acquire(`${asker}`, ctx.signal)
   const [found] = await sql(findSearchable, [owner, knowledgeId])
@@ -62,7 +66,7 @@ export async function searchKnowledge(
   if (languages.length === 0) return []
   const [words, embedding] = await Promise.all([
     sql(listQueryWords, [languages, query]),
-    index && !isByWordsAlone ? embedQuestion(ctx, index, query) : undefined,
+    index ? embedQuery(ctx, search, index) : undefined,
   ])
   const terms = words.map(({ language, words }) => ({ language, words: words.flatMap((word) => [word, 1]) }))
   if (!embedding && terms.every(({ words }) => words.length === 0)) return []
@@ -85,6 +89,18 @@ export async function searchKnowledge(
     const passage = byPlace.get(toPlace(one))
     return passage ? openOrLog(ctx, passage, () => toHit(passage, one, ctx.services.vault)) : []
   })
+}
+
+/** Returns undefined for a search by words alone. */
+async function embedQuery(
+  ctx: Context,
+  { query, isByWordsAlone = false, payer, reportWordsAlone }: Search,
+  index: ActiveIndex,
+): Promise<number[] | undefined> {
+  if (isByWordsAlone) return undefined
+  const embedding = await embedQuestion(ctx, index, query, payer)
+  if (!embedding) reportWordsAlone?.()
+  return embedding
 }
 
 /** A file whose key or bytes are damaged must not end the search of all others. */
