@@ -29,7 +29,9 @@ import type { RecordOf, RecordRef } from '../resource/record.ts'
 import { assistantContent, handle, openTexts, sharingMembers, starter, tag } from './content.ts'
 import { readAssistantId, starterIds, toStarters } from './starters.ts'
 
-const { name, description, systemPrompt, greeting, model, allowModelSelect } = withoutDefaults(assistantContent.shape)
+const { name, description, detailDescription, systemPrompt, greeting, model, allowModelSelect } = withoutDefaults(
+  assistantContent.shape,
+)
 const { temperature, topP, maxTokens } = withoutDefaults(assistantContent.shape.parameters.unwrap().shape)
 
 /** Returns schemas of values that are always there. */
@@ -57,14 +59,14 @@ const stageList = z
   .string()
   .max(100)
   .transform((text) => text.split(','))
-  .pipe(z.array(releaseStage))
+  .pipe(z.array(releaseStage).max(10))
   .describe('Stages, separated by commas.')
 
 const fixed = ' A request cannot change it. Null leaves it to the request and the model.'
 
 /** Members that an assistant and each of its versions have. */
 const nameText = name.describe('The name that people see.')
-const descriptionText = description.describe('What it is for, in a few words.')
+const descriptionText = description.describe('Its purpose in a few words.')
 const modelText = model.describe('The `modelId` of the chat model that answers.')
 const canSelectModel = allowModelSelect.describe('True if people may have another model of theirs answer.')
 const temperatureValue = temperature.nullable().describe(`The temperature.${fixed}`)
@@ -98,6 +100,14 @@ export const assistants = defineResource({
       default: '',
     }),
     description: attribute(descriptionText, { fromSource: true, write: true, default: '' }),
+    detailDescription: attribute(
+      detailDescription.describe('The text for people who want to know more, in Markdown.'),
+      {
+        fromSource: true,
+        write: true,
+        default: '',
+      },
+    ),
     allowRemix: attribute(
       sharingMembers.allowRemix
         .unwrap()
@@ -135,8 +145,8 @@ interface ReadAssistant extends RecordRef {
 }
 
 function readContent({ mayEdit, texts, parameters, ...content }: ShownContent, vault: Vault) {
-  const { systemPrompt, greeting, starters } = openTexts(vault, texts)
-  return { ...content, ...toParameters(parameters), greeting, starters, ...(mayEdit && { systemPrompt }) }
+  const { systemPrompt, ...readable } = openTexts(vault, texts)
+  return { ...content, ...toParameters(parameters), ...readable, ...(mayEdit && { systemPrompt }) }
 }
 
 const toParameters = ({ temperature, topP, maxTokens }: AssistantParameters) => ({

@@ -63,7 +63,7 @@ const saveInput = contentInput.extend({
 
 /** An assistant as the people who may use it see it. Only editors see who else has it. */
 type ShownAssistant = ListedAssistant &
-  Pick<AssistantTexts, 'greeting' | 'starters'> & {
+  Pick<AssistantTexts, 'detailDescription' | 'greeting' | 'starters'> & {
     /** The number of the version that is shown. */
     version: number
     /** True if people may have another model answer with its instructions. */
@@ -98,9 +98,9 @@ export const assistantsRouter = router({
       const [found] = await ctx.services.sql(findAssistant, [...toViewer(ctx), input.handle])
       if (!found) throw createUnknownAssistant()
       const { texts, groups, editors, allowRemix, refusal, waiting, ...shown } = found
-      const { greeting, starters } = openTexts(ctx.services.vault, texts)
+      const { systemPrompt: _, ...readable } = openTexts(ctx.services.vault, texts)
       const ofEditors = { groups, editors, allowRemix, refusal }
-      return { ...shown, waiting: shown.mayEdit ? waiting : null, greeting, starters, ...(shown.mayEdit && ofEditors) }
+      return { ...shown, waiting: shown.mayEdit ? waiting : null, ...readable, ...(shown.mayEdit && ofEditors) }
     }),
 
   versions: userWith('read')

@@ -9,6 +9,7 @@ export const MAX_HANDLE = 64
 /** In characters; as much as a long handbook page. */
 const MAX_PROMPT = 64_000
 const MAX_GREETING = 4000
+const MAX_DETAILS = 10_000
 export const MAX_STARTERS = 12
 const MAX_STARTER = 500
 const MAX_FALLBACKS = 5
@@ -55,6 +56,11 @@ const parameters = z
 export const assistantContent = z.strictObject({
   name: line(120),
   description: z.string().trim().max(1000).default(''),
+  detailDescription: z
+    .string()
+    .max(MAX_DETAILS)
+    .default('')
+    .describe('The text for people who want to know more than the description says, in Markdown.'),
   systemPrompt: z
     .string()
     .max(MAX_PROMPT)
@@ -96,13 +102,18 @@ export const assistantContent = z.strictObject({
 export type AssistantContent = z.output<typeof assistantContent>
 
 /** The texts of a version that are sealed together. */
-export type AssistantTexts = Pick<AssistantContent, 'systemPrompt' | 'greeting' | 'starters'>
+export type AssistantTexts = Pick<AssistantContent, 'detailDescription' | 'systemPrompt' | 'greeting' | 'starters'>
 
-export const sealTexts = (vault: Vault, { systemPrompt, greeting, starters }: AssistantTexts): string =>
-  vault.seal(JSON.stringify({ systemPrompt, greeting, starters }), ASSISTANT_TEXTS)
+export const sealTexts = (
+  vault: Vault,
+  { detailDescription, systemPrompt, greeting, starters }: AssistantTexts,
+): string => vault.seal(JSON.stringify({ detailDescription, systemPrompt, greeting, starters }), ASSISTANT_TEXTS)
 
-export const openTexts = (vault: Vault, sealed: string): AssistantTexts =>
-  JSON.parse(vault.open(sealed, ASSISTANT_TEXTS))
+/** Texts that were saved by an earlier version of the service have no detailed description. */
+export const openTexts = (vault: Vault, sealed: string): AssistantTexts => ({
+  detailDescription: '',
+  ...JSON.parse(vault.open(sealed, ASSISTANT_TEXTS)),
+})
 
 /** Reads the content of a version as it was saved. */
 export function toContent(vault: Vault, row: VersionRow): AssistantContent {

@@ -122,6 +122,7 @@ test('people who only use an assistant read neither its instructions nor its edi
     name: 'Thesis helper',
     knowledge: null,
     description: 'Helps with a thesis.',
+    detailDescription: '',
     tags: [],
     avatar: null,
     greeting: 'Hello, what do you write about?',

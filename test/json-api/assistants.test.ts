@@ -17,6 +17,7 @@ const content = {
   systemPrompt: 'Answer as a librarian.',
   greeting: 'Hello.',
   description: 'Helps with a thesis.',
+  detailDescription: 'It knows the **rules** of the library.',
   model: 'demo',
   maxTokens: 500,
   temp: 0.2,
@@ -105,7 +106,7 @@ test('an assistant is a draft of its creator, who reads its texts', async () => 
   expect(headers.get('location')).toContain(path)
   expect((await svc.ada.get(path)).one).toEqual(one)
   const [row] = await svc.rows<{ dump: string }>(`select string_agg(v::text, '') as dump from assistant_versions v`)
-  expect(row?.dump).not.toContain('archivist')
+  expect(row?.dump).not.toMatch(/archivist|rules/)
 })
 
 test('a guest, a stranger, an administrator and weak tokens get no draft', async () => {
@@ -172,7 +173,7 @@ test('people of the organization use what was released, and do not read its inst
   expect((await release(id, 'organizational')).one.attributes['releaseStage']).toBe('organizational')
   await svc.ada.update('assistants', id, { name: 'Next', systemPrompt: 'Second.' })
   const [seen] = (await svc.bob.get(`/assistants?filter[handle]=${handle}`)).list
-  expect(seen?.attributes).toMatchObject({ name: 'Thesis helper', greeting: 'Hello.' })
+  expect(seen?.attributes).toMatchObject({ name: 'Thesis helper', detailDescription: content.detailDescription })
   expect(seen?.attributes).not.toHaveProperty('systemPrompt')
   expect((await svc.ada.get(path)).one.attributes).toMatchObject({ name: 'Next', systemPrompt: 'Second.' })
   expect((await svc.bob.update('assistants', id, { name: 'Mine' })).status).toBe(403)
@@ -343,6 +344,7 @@ test('a copy is a draft of whoever made it, and only where the owner allows it',
     expect.stringContaining(`/assistants/${copy.one.id}`),
   ])
   expect(copy.one.attributes).toMatchObject({
+    detailDescription: content.detailDescription,
     systemPrompt: content.systemPrompt,
     releaseStage: 'draft',
     allowRemix: false,
@@ -432,6 +434,7 @@ test('front ends of HAWKI have its names, includes and actions', async () => {
       "allow_remix",
       "created_at",
       "description",
+      "detail_description",
       "greeting",
       "handle",
       "is_favorite",

@@ -10,7 +10,7 @@ import { createRoot, svc, svcConsole } from '../../cli/programs.ts'
 import { getProcessTerminal } from '../../cli/prompts.ts'
 import { errorCodes, getErrorKind } from '../../routers/core/problems.ts'
 import type { ProcedureMeta } from '../../routers/core/trpc.ts'
-import { appRouter } from '../../routers/index.ts'
+import { selectJsonApi } from '../../routers/index.ts'
 import { describeSettings } from '../../server/config/settings.ts'
 import { openApi } from '../kit/json-api/openapi.ts'
 import { root } from '../kit/service-process.ts'
@@ -63,8 +63,8 @@ const errorTexts = [...errorCodes.map((code): Text => [code, getErrorKind(code).
   ([, text]) => !contractTexts.test(text),
 )
 
-/** The texts of procedures and of their inputs, also of those that only tRPC has. */
-const procedureTexts = Object.entries<AnyProcedure>(appRouter._def.procedures as never).flatMap(
+/** The texts of procedures and of their inputs, also of those that only tRPC has, or that a setting adds. */
+const procedureTexts = Object.entries<AnyProcedure>(selectJsonApi(true).router._def.procedures as never).flatMap(
   ([path, { _def: procedure }]): Text[] => {
     const { about } = procedure.meta as ProcedureMeta
     const inputs = procedure.inputs as z.ZodType[]

@@ -23,6 +23,7 @@ async function writeAssistant(page: Page, name: string) {
   await page.goto('/assistants/new')
   await page.getByRole('textbox', { name: 'Name', exact: true }).fill(name)
   await page.getByLabel('Description').fill('Finds books for a thesis.')
+  await page.getByRole('textbox', { name: 'Details' }).fill('It knows the **rules** of the library.')
   await page.getByRole('textbox', { name: 'Instructions' }).fill('Answer as a librarian would.')
   await page.getByLabel('Greeting').fill('Hello, **what** do you write about?')
   for (const [at, starter] of ['How do I cite?', 'Which books are there about'].entries()) {
@@ -58,6 +59,8 @@ describeWith('chromium')('assistants in a real browser', () => {
     await shot(page, 'gallery')
     await page.getByRole('link', { name: 'Ask Thesis helper' }).click()
     await page.getByText('Hello, what do you write about?').waitFor()
+    await page.locator('summary', { hasText: 'Details' }).click()
+    await page.getByText('It knows the rules of the library.').waitFor()
     await shot(page, 'welcome')
     await page.getByRole('button', { name: 'How do I cite?' }).click()
     await page.getByRole('button', { name: 'Send', exact: true }).click()

@@ -1,8 +1,8 @@
-import type { AnyTRPCProcedure } from '@trpc/server'
+import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server'
 import type { z } from 'zod'
 import { inputsOf } from '../../../facades/http/procedures.ts'
 import { type Access, accessOf, metaOf } from '../../../routers/core/trpc.ts'
-import { appRouter, resources } from '../../../routers/index.ts'
+import { appRouter, selectJsonApi } from '../../../routers/index.ts'
 import type { Relation, Resource } from '../../../routers/resource/declare.ts'
 import { buildRelatedInput } from '../../../routers/verbs/read.ts'
 
@@ -14,14 +14,18 @@ export interface TestedProcedure {
   inputs: z.ZodType[]
 }
 
-const routerProcedures = Object.entries(appRouter._def.procedures as unknown as Record<string, AnyTRPCProcedure>)
+const listProcedures = ({ _def }: AnyTRPCRouter): TestedProcedure[] =>
+  Object.entries(_def.procedures as Record<string, AnyTRPCProcedure>).map(([name, procedure]) => {
+    const { streams = false } = metaOf(procedure)
+    const isQuery = procedure._def.type !== 'mutation'
+    return { name, isQuery, streams, access: accessOf(procedure), inputs: inputsOf(procedure) }
+  })
 
-/** Every procedure there is, with the schemas of its input. */
-export const procedures: TestedProcedure[] = routerProcedures.map(([name, procedure]) => {
-  const { streams = false } = metaOf(procedure)
-  const isQuery = procedure._def.type !== 'mutation'
-  return { name, isQuery, streams, access: accessOf(procedure), inputs: inputsOf(procedure) }
-})
+/** Every procedure of tRPC, with the schemas of its input. */
+export const procedures: TestedProcedure[] = listProcedures(appRouter)
+
+/** All of JSON:API, with the types that a setting adds. */
+const { router, resources } = selectJsonApi(true)
 
 /** Procedures with an input that are called over the network. A streaming one has the same input as its counterpart without a stream. */
 export const attackable = procedures.filter(
@@ -36,7 +40,7 @@ const toRelationSchema = (from: Resource, { to, ...relation }: Relation) => ({
 
 /** Every schema that an input is judged by, with a name for messages. */
 export const schemas: { name: string; schema: z.ZodType }[] = [
-  ...procedures.flatMap(({ name, inputs }) => inputs.map((schema) => ({ name, schema }))),
+  ...listProcedures(router).flatMap(({ name, inputs }) => inputs.map((schema) => ({ name, schema }))),
   ...resources.flatMap((from) => Object.values(from.relations).map((relation) => toRelationSchema(from, relation))),
 ]
 

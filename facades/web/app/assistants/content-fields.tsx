@@ -68,6 +68,7 @@ function Identity({ form, change, isNew }: FieldsProps & { isNew: boolean }) {
           />
         )}
       </LabelledField>
+      <Details form={form} change={change} />
       <Field
         label={t('app.assistants.tags')}
         hint={t('app.assistants.tagsHint')}
@@ -80,6 +81,22 @@ function Identity({ form, change, isNew }: FieldsProps & { isNew: boolean }) {
     </Section>
   )
 }
+
+const Details = ({ form: { detailDescription }, change }: Pick<FieldsProps, 'form' | 'change'>) => (
+  <LabelledField label={t('app.assistants.details')} hint={t('app.assistants.detailsHint')}>
+    {(control) => (
+      <TextArea
+        {...control}
+        name="detailDescription"
+        rows={3}
+        maxLength={10_000}
+        dir="auto"
+        value={detailDescription}
+        onChange={({ target }) => change({ detailDescription: target.value })}
+      />
+    )}
+  </LabelledField>
+)
 
 const Instructions = ({ form: { systemPrompt }, change }: FieldsProps) => (
   <LabelledField label={t('app.options.prompt')} hint={t('app.assistants.instructionsHint')}>

@@ -31,6 +31,14 @@ export function AssistantWelcome({ model, assistant, isTemporary }: AssistantWel
           <Markdown text={greeting} />
         </div>
       )}
+      {data && data.detailDescription !== '' && (
+        <details className={styles.details}>
+          <summary>{t('app.assistants.details')}</summary>
+          <div dir="auto">
+            <Markdown text={data.detailDescription} />
+          </div>
+        </details>
+      )}
       <ErrorNotice error={error} />
       <Starters starters={data?.starters ?? []} />
       <PrivacyNote model={{ ...base, label: model.label }} isTemporary={isTemporary} />

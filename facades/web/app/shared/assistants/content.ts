@@ -13,6 +13,7 @@ export interface ContentForm {
   name: string
   handle: string
   description: string
+  detailDescription: string
   systemPrompt: string
   greeting: string
   starters: readonly string[]
@@ -41,6 +42,7 @@ export const emptyForm: ContentForm = {
   name: '',
   handle: '',
   description: '',
+  detailDescription: '',
   systemPrompt: '',
   greeting: '',
   starters: [],
@@ -63,6 +65,7 @@ export function toForm(handle: string, content: Content): ContentForm {
     handle,
     name,
     description: description ?? '',
+    detailDescription: content.detailDescription ?? '',
     systemPrompt: systemPrompt ?? '',
     greeting: greeting ?? '',
     starters: starters ?? [],
@@ -88,6 +91,7 @@ export function toContent(form: ContentForm): Content {
   return {
     name: name.trim(),
     description: description.trim(),
+    detailDescription: form.detailDescription,
     systemPrompt,
     greeting,
     starters,

@@ -45,6 +45,7 @@ function listParts(content: Content): readonly (readonly [label: string, text: s
   return [
     [t('app.name'), form.name],
     [t('app.assistants.description'), form.description],
+    [t('app.assistants.details'), form.detailDescription],
     [t('app.assistants.tags'), form.tags],
     [t('app.options.prompt'), form.systemPrompt],
     [t('app.model'), form.model],
