@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { beforeEach, expect, test } from 'vitest'
 import { answers, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
+import { addPerson } from '../kit/assistants/people.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { shareResource } from '../kit/share-resource.ts'
 import { openChat } from '../kit/web/chat.ts'
@@ -79,10 +80,15 @@ describeWith('chromium')('prompts in the field of a chat', () => {
     const long = Array.from({ length: 20 }, (_, n) => ({ name: `Long ${n}`, text: 'long '.repeat(2000) }))
     const buffer = Buffer.from(JSON.stringify({ prompts: long }))
     await input.setInputFiles({ name: 'long.json', mimeType: 'application/json', buffer })
-    await page.getByText('14 prompts were imported.').waitFor()
-    expect(await page.getByRole('dialog').getByRole('alert').count()).toBe(1)
+    await page.getByText('14 prompts were imported. 6 are missing.').waitFor()
+    await page.getByRole('alert').getByText('You can have at most 200 prompts.').waitFor()
     await button('Change the prompt Long 13').waitFor()
     expect(await button('Change the prompt Long 14').count()).toBe(0)
+    await svc.rows("delete from own_prompts where sealed = 'aXY=|dGFn|eA=='")
+    await input.setInputFiles({ name: 'long.json', mimeType: 'application/json', buffer })
+    await page.getByText('6 prompts were imported. 14 were there already.').waitFor()
+    await button('Change the prompt Long 19').waitFor()
+    expect(await svc.rows('select id from own_prompts')).toHaveLength(21)
     await button('Close').click()
 
     await field().fill('Hello\n/proof')
@@ -104,8 +110,11 @@ describeWith('chromium')('prompts in the field of a chat', () => {
     await field().fill('')
   })
 
-  test('give a folder of chats instructions that only the browser can read', async () => {
+  test('give a folder instructions that only the browser can read, and an assistant', async () => {
     const { page } = chat
+    const owner = await addPerson(svc)
+    await owner.create('helper', { name: 'Librarian' })
+    await owner.shareWithAll('helper')
     await chat.sendQuestion('What is in the folder?')
     await chat.answered()
     await expect.poll(() => page.url()).toMatch(/chat\/./)
@@ -119,6 +128,7 @@ describeWith('chromium')('prompts in the field of a chat', () => {
       await page.reload()
       await open(folder, 'Instructions and model')
       await page.getByRole('textbox', { name: 'Instructions' }).fill(`${CANARY} of ${folder}`)
+      await page.getByLabel('Model or assistant').selectOption('Librarian')
       await expectAccessible(page)
       await button('Save').click()
       await page.getByRole('dialog').waitFor({ state: 'detached' })
@@ -140,5 +150,18 @@ describeWith('chromium')('prompts in the field of a chat', () => {
     await chat.sendQuestion('And in the other folder?')
     await expect.poll(() => JSON.stringify(upstream.requests.map(({ body }) => body))).toContain(`${CANARY} of Work`)
     expect(JSON.stringify(upstream.requests.map(({ body }) => body))).not.toContain(`${CANARY} of Play`)
+    expect(JSON.stringify(upstream.requests.map(({ body }) => body))).toContain('Answer as a librarian.')
+    await chat.answered()
+
+    await page.setViewportSize({ width: 360, height: 740 })
+    await button('Chats').click()
+    await open('Work', 'Remove folder, keep chats')
+    await button('Options for the folder Work').waitFor({ state: 'detached' })
+    await page.getByRole('link', { name: 'What is in the folder?' }).first().click()
+    upstream.requests.length = 0
+    await chat.sendQuestion('And without one?')
+    await chat.answered()
+    expect(JSON.stringify(upstream.requests.map(({ body }) => body))).not.toContain(CANARY)
+    await page.setViewportSize({ width: 1280, height: 740 })
   })
 })

@@ -13,6 +13,7 @@ import styles from './manage-prompts.module.css'
 import {
   deletePrompt,
   exportPrompts,
+  type ImportResult,
   importPrompts,
   MAX_NAME,
   MAX_TEXT,
@@ -70,11 +71,11 @@ export function ManagePrompts({ close }: { close: () => void }) {
 function Transfer({ own }: { own: readonly Prompt[] }) {
   const { conversationKey: key } = useSession()
   const input = useRef<HTMLInputElement>(null)
-  const [state, setState] = useState<'ready' | 'working' | { count: number; error?: unknown }>('ready')
+  const [state, setState] = useState<'ready' | 'working' | ImportResult>('ready')
   const take = async (file: File | undefined) => {
     if (!file) return
     setState('working')
-    setState(await importPrompts(key, file).catch((error: unknown) => ({ count: 0, error })))
+    setState(await importPrompts(key, file, own).catch((error: unknown) => ({ ...nothing, error })))
   }
   const result = typeof state === 'object' ? state : undefined
   return (
@@ -99,11 +100,23 @@ function Transfer({ own }: { own: readonly Prompt[] }) {
       </Toolbar>
       {result && <ErrorMessage error={result.error} />}
       <p className="hint" role="status">
-        {result && (result.count > 0 || !result.error) && t('app.prompts.imported', { count: result.count })}
+        {result && describeImport(result)}
       </p>
     </>
   )
 }
+
+const nothing = { count: 0, known: 0, left: 0 }
+
+/** Says how many prompts of a file were added, were there already, and were not added. */
+const describeImport = ({ count, known, left, error }: ImportResult): string =>
+  [
+    (count > 0 || !error) && t('app.prompts.imported', { count }),
+    known > 0 && t('app.prompts.known', { count: known }),
+    left > 0 && t('app.prompts.left', { count: left }),
+  ]
+    .filter(Boolean)
+    .join(' ')
 
 function EditPrompt({ prompt, close }: { prompt: Prompt | undefined; close: () => void }) {
   const { conversationKey: key } = useSession()

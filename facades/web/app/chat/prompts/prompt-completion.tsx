@@ -152,7 +152,7 @@ function findPrompts(prompts: readonly Prompt[], typed: string): readonly Prompt
   const needle = foldText(typed.trim())
   const begins = ({ name }: Prompt) => foldText(name).startsWith(needle)
   return prompts
-    .filter(({ name }) => foldText(name).includes(needle))
+    .filter(({ name, text }) => text !== '' && foldText(name).includes(needle))
     .toSorted((one, other) => Number(begins(other)) - Number(begins(one)))
     .slice(0, MAX_SUGGESTIONS)
 }

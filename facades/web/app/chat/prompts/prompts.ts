@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
+import { SvcError } from '../../../../client/index.ts'
 import { api, queryClient } from '../../shared/api/client.ts'
 import { InputError } from '../../shared/api/error-text.ts'
 import type { ConversationKey } from '../../shared/conversation-key.ts'
@@ -45,14 +46,27 @@ async function openPrompt(key: ConversationKey, id: string, sealed: string): Pro
   return { key: `own ${id}`, ownId: Number(id), ...content }
 }
 
-const seal = (key: ConversationKey, { name, text }: PromptContent) => key.seal(JSON.stringify({ name, text }))
+const writeContent = ({ name, text }: PromptContent): string => JSON.stringify({ name, text })
+
+const seal = (key: ConversationKey, content: PromptContent) => key.seal(writeContent(content))
 
 const refresh = () => queryClient.invalidateQueries({ queryKey: QUERY_KEY })
+
+/** Adds own prompts; throws an error in words if there are too many. */
+async function addPrompts(prompts: string[]): Promise<void> {
+  try {
+    await api.prompts.create.mutate({ prompts })
+  } catch (error) {
+    // Only the refusal of more prompts than a person may have names no member.
+    const isFull = error instanceof SvcError && error.code === 'invalid' && error.issues.length === 0
+    throw isFull ? new InputError(t('app.prompts.full', { count: MAX_PROMPTS })) : error
+  }
+}
 
 /** Adds an own prompt, or changes the one with this id. */
 export async function savePrompt(key: ConversationKey, content: PromptContent, ownId: number | undefined) {
   const sealed = await seal(key, content)
-  if (ownId === undefined) await api.prompts.create.mutate({ prompts: [sealed] })
+  if (ownId === undefined) await addPrompts([sealed])
   else await api.prompts.update.mutate({ id: ownId, sealed })
   await refresh()
 }
@@ -76,27 +90,41 @@ export function exportPrompts(prompts: readonly PromptContent[]): void {
 /** Characters of ciphertext that are sent at once. */
 const BATCH = 200_000
 
-interface ImportResult {
+export interface ImportResult {
   /** The number of prompts that were added, which are the first ones of the file. */
   count: number
-  /** Why the others were not added; undefined if all were. */
+  /** The number of those that the person had already. */
+  known: number
+  /** The number of those that were not added because one was refused. */
+  left: number
+  /** Why they were not; undefined if there are none. */
   error?: unknown
 }
 
-/** Adds the prompts of a file in order, until one is refused. Throws if the file has something else. */
-export async function importPrompts(key: ConversationKey, file: File): Promise<ImportResult> {
+/**
+ * Adds the prompts of a file in order, until one is refused, without those that the person has already. Throws if the file
+ * has something else.
+ */
+export async function importPrompts(
+  key: ConversationKey,
+  file: File,
+  own: readonly PromptContent[],
+): Promise<ImportResult> {
   if (file.size > MAX_BYTES) throw new InputError(t('app.prompts.fileTooLarge'))
   const contents = readPrompts(await file.text())
-  const prompts = await Promise.all(contents.map((content) => seal(key, content)))
+  const existing = new Set(own.map(writeContent))
+  const added = contents.filter((content) => !existing.has(writeContent(content)))
+  const prompts = await Promise.all(added.map((content) => seal(key, content)))
+  const known = contents.length - added.length
   let count = 0
   try {
     for (const batch of splitIntoBatches(prompts)) {
-      await api.prompts.create.mutate({ prompts: batch })
+      await addPrompts(batch)
       count += batch.length
     }
-    return { count }
+    return { count, known, left: 0 }
   } catch (error) {
-    return { count, error }
+    return { count, known, left: added.length - count, error }
   } finally {
     await refresh()
   }
