@@ -11,6 +11,7 @@ import { CopyButton } from '../shared/ui/copy-button.tsx'
 import { InlineError } from '../shared/ui/error-message.tsx'
 import { IconButton } from '../shared/ui/icon-button.tsx'
 import { SourceBoundary } from '../shared/ui/source-boundary.tsx'
+import { Toolbar } from '../shared/ui/toolbar.tsx'
 import { FailureNotice, UnsavedNotice } from './answer-failure.tsx'
 import { useChatActions } from './chat-state.ts'
 import styles from './comparison-view.module.css'
@@ -74,6 +75,7 @@ function RefusalNotice({ shown: { parent, comparison }, models, error }: Compari
   return (
     <FailureNotice
       error={error}
+      neededKey="app.compare.needed"
       actions={
         <>
           <Button onClick={() => compareAgain(parent, comparison)}>{t('app.compare.bothAgain')}</Button>
@@ -184,17 +186,15 @@ function SideEnd({ shown, side, name, models }: SideProps & ComparisonProps) {
       <Button aria-label={t('app.compare.tryAgain', { name })} onClick={retry}>
         {t('app.tryAgain')}
       </Button>
-      {!comparison.isBlind && (
-        <PickerButton
-          models={models}
-          model={models.find(({ modelId }) => modelId === comparison.models[side])}
-          choose={(modelId) => ask(side === 0 ? [modelId, comparison.models[1]] : [comparison.models[0], modelId])}
-          label={t('app.compare.askOther', { name })}
-          className={getButtonClass()}
-        >
-          {t('app.compare.other')}
-        </PickerButton>
-      )}
+      <PickerButton
+        models={models}
+        model={comparison.isBlind ? undefined : models.find(({ modelId }) => modelId === comparison.models[side])}
+        choose={(modelId) => ask(side === 0 ? [modelId, comparison.models[1]] : [comparison.models[0], modelId])}
+        label={t('app.compare.askOther', { name })}
+        className={getButtonClass()}
+      >
+        {t('app.compare.other')}
+      </PickerButton>
     </>
   )
   return (
@@ -204,7 +204,7 @@ function SideEnd({ shown, side, name, models }: SideProps & ComparisonProps) {
       {!(turn || message) && (
         <>
           <p className="hint">{findReason({ slug, parent, side }) ?? t('app.unanswered')}</p>
-          <MessageActions>{waysOn}</MessageActions>
+          <Toolbar>{waysOn}</Toolbar>
         </>
       )}
       {message && (

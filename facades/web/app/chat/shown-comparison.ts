@@ -37,12 +37,13 @@ export function useShownComparison(
   const siblings = messages.filter(
     (message) => message.parent === parent && message.answer.comparison?.id === comparison.id,
   )
-  if (!running && siblings.some(({ answer }) => answer.comparison?.isChosen)) return undefined
+  const isRunning = turns.some(isStreaming)
+  // Another tab may have chosen, while this one still knows of a failure.
+  if (!isRunning && siblings.some(({ answer }) => answer.comparison?.isChosen)) return undefined
   const findAnswer = (side: Side): ComparedAnswer => ({
     turn: turns[side],
     message: siblings.findLast(({ answer }) => answer.comparison?.side === side),
   })
-  const isRunning = turns.some(isStreaming)
   return {
     slug,
     parent,
