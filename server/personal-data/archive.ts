@@ -28,11 +28,13 @@ const FILES_AT_ONCE = 100
 
 const README = `This is a copy of what the service keeps of you. Open the file open.html in a browser: it needs no network, and your
 passkey opens in it what is encrypted. The folder data has everything as JSON, the folder files your files,
-the folder knowledge those that you search in, and the folder shared the copies of conversations that you have shared.
+the folder knowledge those that you search in, and the folder shared the copies of conversations that you have shared,
+which the page opens, too.
 
 Dies ist eine Kopie dessen, was der Dienst von Ihnen hat. Öffnen Sie die Datei open.html in einem Browser: Sie braucht kein
 Netz, und Ihr Passkey öffnet darin, was verschlüsselt ist. Im Ordner data steht alles als JSON, im Ordner files liegen Ihre
-Dateien, im Ordner knowledge die, in denen Sie suchen, im Ordner shared die Kopien von Unterhaltungen, die Sie geteilt haben.
+Dateien, im Ordner knowledge die, in denen Sie suchen, im Ordner shared die Kopien von Unterhaltungen, die Sie geteilt
+haben und die diese Seite ebenfalls öffnet.
 `
 
 /** Streams all data of a person as a ZIP archive. Stops when the signal aborts. */

@@ -11,7 +11,7 @@ interface PartProps {
   opener: Opener
 }
 
-const parts = ['conversations', 'rooms', 'files', 'everything'] as const
+const parts = ['conversations', 'shared', 'rooms', 'files', 'everything'] as const
 type Part = (typeof parts)[number]
 
 /** An open archive, with its parts. */
@@ -37,6 +37,7 @@ export function Parts(props: PartProps) {
 
 const partContents: Record<Part, (props: PartProps) => ReactNode> = {
   conversations: Conversations,
+  shared: SharedCopies,
   rooms: Rooms,
   files: Files,
   everything: Everything,
@@ -48,6 +49,17 @@ function Conversations({ opener }: PartProps) {
       read={() => opener.readConversations()}
       describe={({ updatedAt }) => formatMoment(updatedAt)}
       open={({ id }) => opener.readConversation(id)}
+    />
+  )
+}
+
+function SharedCopies({ opener }: PartProps) {
+  return (
+    <ThreadBrowser
+      read={() => opener.readSharedLinks()}
+      describe={({ sharedAt }) => formatMoment(sharedAt)}
+      open={(link) => opener.readSharedCopy(link)}
+      note={texts.sharedCopy}
     />
   )
 }
@@ -70,7 +82,7 @@ interface ThreadBrowserProps<Attributes extends { name: string }> {
   note?: string
 }
 
-/** A list of conversations or rooms, one of which can be opened. */
+/** A list of conversations, of copies that were shared or of rooms, one of which can be opened. */
 function ThreadBrowser<Attributes extends { name: string }>({
   read,
   describe,
@@ -113,12 +125,18 @@ function Messages({ read }: { read: () => Promise<Message[]> }) {
     <RowsOrStatus rows={useRead(read)}>
       {(messages) => (
         <ol className={styles.rows}>
-          {messages.map(({ id, author, at, text, reactionTo }) => (
+          {messages.map(({ id, author, at, text, reactionTo, files = [] }) => (
             <li key={id} className={author === 'self' ? styles.ownMessage : styles.message}>
               <p className="hint">
                 {[texts[author], formatMoment(at), reactionTo && reactionTexts[reactionTo]].filter(Boolean).join(' · ')}
               </p>
               {text === undefined ? <p className="error">{texts.locked}</p> : <p className={styles.text}>{text}</p>}
+              {files.map(({ name, content }, index) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: a copy does not change.
+                <Button key={index} onClick={() => saveFile(content, name)}>
+                  {fillText(texts.saveFile, { name })}
+                </Button>
+              ))}
             </li>
           ))}
         </ol>

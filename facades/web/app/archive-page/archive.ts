@@ -10,6 +10,8 @@ interface Manifest {
   person: { id: number; username: string; displayName: string }
   types: Record<string, { files: string[]; rows: number }>
   files: Record<string, string>
+  /** Absent in archives of earlier versions. */
+  sharedCopies?: Record<string, string>
   damagedFiles: string[]
 }
 
@@ -62,7 +64,15 @@ export class Archive {
 
   /** Reads an uploaded file by the id of its attachment. */
   async readFile(id: string): Promise<Blob> {
-    const path = this.manifest.files[id]
+    return this.#readPath(this.manifest.files[id])
+  }
+
+  /** Reads the sealed copy that a link leads to, by the address of the link. */
+  async readSharedCopy(address: string): Promise<Blob> {
+    return this.#readPath(this.manifest.sharedCopies?.[address])
+  }
+
+  async #readPath(path: string | undefined): Promise<Blob> {
     if (path === undefined) throw new NotAnArchive()
     return this.#read(path)
   }

@@ -20,6 +20,8 @@ import {
   unseal,
   unsealEntry,
 } from '../../browser/crypto.ts'
+import { isRecord } from '../shared/local-store.ts'
+import { openCopy, type SharedFile } from '../shared/shared-copy.ts'
 import type { Archive, Row } from './archive.ts'
 
 /** The entered text is neither the passkey nor the recovery code. */
@@ -29,12 +31,23 @@ export class WrongSecret extends Error {
 
 export interface Message {
   id: string
-  author: 'self' | 'model'
+  author: 'self' | 'model' | 'instructions'
   at: string
   /** The message that the person has reacted to, if this is a reaction. */
   reactionTo?: 'own' | 'other'
   /** Undefined if it cannot be decrypted. */
   text: string | undefined
+  /** The files in a copy that was shared. */
+  files?: readonly SharedFile[]
+}
+
+/** A link to a copy of a conversation. */
+export interface SharedLink {
+  /** The name of the conversation. */
+  name: string
+  address: string
+  sealedKey: string
+  sharedAt: string
 }
 
 interface Conversation {
@@ -127,6 +140,40 @@ export class Opener {
         text: content === null ? '' : key && (await ignoreUnreadable(unseal(key, readSealed(content)).then(readText))),
       })),
     )
+  }
+
+  /** Reads the links whose copies are in the archive, with the names of their conversations. */
+  async readSharedLinks(): Promise<Row<SharedLink>[]> {
+    const copies = this.#archive.manifest.sharedCopies ?? {}
+    const [conversations, links] = await Promise.all([
+      this.readConversations(),
+      this.#archive.readAllRows<SharedLink>('shared-links'),
+    ])
+    return links
+      .filter(({ attributes: { address } }) => address in copies)
+      .map((row) => {
+        const conversation = conversations.find(({ id }) => id === getRelatedId(row, 'conversation'))
+        return { ...row, attributes: { ...row.attributes, name: conversation?.attributes.name ?? '' } }
+      })
+  }
+
+  /** Decrypts the copy that a link leads to: its instructions, if they are in it, and its messages. */
+  async readSharedCopy({ attributes: { address, sealedKey } }: Row<SharedLink>): Promise<Message[]> {
+    const conversationKey = await this.#conversationKey()
+    if (!conversationKey) throw new CannotOpen()
+    const opened: unknown = JSON.parse(await unseal(conversationKey, readSealed(sealedKey)))
+    const key = isRecord(opened) && typeof opened['key'] === 'string' ? opened['key'] : ''
+    const copy = await openCopy(await this.#archive.readSharedCopy(address), key)
+    const messages = copy.messages.map(({ role, answer: { text }, files, createdAt }, at) => ({
+      id: String(at),
+      author: role === 'user' ? ('self' as const) : ('model' as const),
+      at: createdAt,
+      text,
+      files,
+    }))
+    const { instructions, sharedAt } = copy
+    if (instructions === '') return messages
+    return [{ id: 'instructions', author: 'instructions', at: sharedAt, text: instructions }, ...messages]
   }
 
   /** Reads the person's messages and reactions in a room in order. */
