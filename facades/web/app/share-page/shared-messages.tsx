@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'react'
 import { AnswerParts } from '../shared/conversation/answer-parts.tsx'
+import styles from '../shared/conversation/chat-message.module.css'
 import { Details, DetailsPart } from '../shared/conversation/details.tsx'
 import { FileButton, FileList } from '../shared/conversation/file-list.tsx'
 import { MoreButton } from '../shared/conversation/message-log.tsx'
@@ -9,7 +10,6 @@ import type { SharedCopy, SharedFile, SharedMessage } from '../shared/shared-cop
 import { t } from '../shared/text/labels.ts'
 import { Icon } from '../shared/ui/icon.tsx'
 import { SourceBoundary } from '../shared/ui/source-boundary.tsx'
-import styles from './shared-messages.module.css'
 
 /** The messages that are added to the page at once, as all of a long chat would take too long. */
 const STEP = 100
@@ -22,7 +22,7 @@ export function SharedMessages({ copy: { instructions, messages } }: { copy: Sha
       {instructions !== '' && (
         <Details summary={t('page.shared.instructions')}>
           <DetailsPart>
-            <p className={styles.plain} dir="auto">
+            <p className="plain-text" dir="auto">
               {instructions}
             </p>
           </DetailsPart>

@@ -11,11 +11,11 @@ interface AnswerPartsProps {
   /** True if this person is asked for approval of the tool calls. */
   canApprove: boolean
   /** True in a copy outside of the chats, which can open passages only by their addresses. */
-  isCopy?: boolean
+  isCopy?: boolean | undefined
 }
 
 /** The text and the tool calls of an answer in their order, with the pages that it cites. */
-export const AnswerParts = ({ answer, isStreaming, canApprove, isCopy = false }: AnswerPartsProps) => (
+export const AnswerParts = ({ answer, isStreaming, canApprove, isCopy }: AnswerPartsProps) => (
   <>
     {splitAnswer(answer).map(({ start, tools, text }) => (
       <Fragment key={start}>

@@ -11,11 +11,11 @@ const PassageDialog = lazy(async () => ({ default: (await import('../../sources/
 interface SourcesProps {
   sources: readonly Source[]
   /** True in a copy outside of the chats: passages are links to the page that shows them to whoever may read them. */
-  isCopy?: boolean
+  isCopy?: boolean | undefined
 }
 
 /** The pages and the passages of files that an answer cites. Passages have the numbers that the text has. */
-export function Sources({ sources, isCopy = false }: SourcesProps) {
+export function Sources({ sources, isCopy }: SourcesProps) {
   const [opened, setOpened] = useState<string>()
   if (sources.length === 0) return null
   return (
