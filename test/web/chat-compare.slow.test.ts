@@ -157,6 +157,23 @@ describeWith('chromium')('two answers to one question', () => {
     expect(running.open.size).toBe(1)
   })
 
+  test('are closed in every tab once one of them is chosen', async () => {
+    const { page } = chat
+    upstream.behave = (received, response) =>
+      (received.body.model === 'mock-2' ? refuses(401) : answers('I am chosen.'))(received, response)
+    await compare('Who is chosen elsewhere?')
+    await side('B').getByRole('alert').waitFor()
+    await side('A').getByText('€').waitFor()
+
+    const other = await page.context().newPage()
+    await other.goto(page.url())
+    await other.getByRole('button', { name: 'Go on with this: Answer A: First', exact: true }).click()
+
+    await side('B').waitFor({ state: 'detached' })
+    await chat.messages().getByText('I am chosen.').waitFor()
+    await other.close()
+  })
+
   test('keep what has come when the page is reloaded while both come', async () => {
     const { page } = chat
     const running = answerByModel()

@@ -57,19 +57,19 @@ interface FailureNoticeProps {
   error: unknown
   /** Buttons with what the person can do. */
   actions: ReactNode
-  /** The label of the sentence that says what was needed of a limit. */
-  neededKey?: string
+  /** True for two answers that are requested together. */
+  isForBoth?: boolean
   children?: ReactNode
 }
 
 /** Says why a model has not answered, and under which id the log of the service has it. */
-export function FailureNotice({ error, actions, neededKey = 'app.limit.needed', children }: FailureNoticeProps) {
+export function FailureNotice({ error, actions, isForBoth = false, children }: FailureNoticeProps) {
   const isForNow = isRateLimited(error)
   const requestId = isForNow ? undefined : getRequestId(error)
   const limit = getLimit(error)
   return (
     <Notice kind={isForNow ? 'warning' : 'error'} role="alert">
-      <p>{limit ? describeLimit(limit, (error as SvcError).retryAt, neededKey) : describeError(error)}</p>
+      <p>{limit ? describeLimit(limit, (error as SvcError).retryAt, isForBoth) : describeError(error)}</p>
       {children}
       {requestId && (
         <p className="hint">
@@ -122,14 +122,14 @@ export function UnsavedNotice({ error }: { error: unknown }) {
 }
 
 /** Says what a limit has left, until when, and what the question may take of it. */
-function describeLimit(limit: LimitRefusal, resetsAt: Date | undefined, neededKey: string): string {
+function describeLimit(limit: LimitRefusal, resetsAt: Date | undefined, isForBoth: boolean): string {
   const { name, left, needed } = limit
   const values = { name, left: describeLimitAmount(limit, left) }
   const sentences = [
     left > 0 ? t('app.limit.left', values) : t('app.limit.spent', values),
     ...(needed === undefined ? [t('app.limit.unknown')] : []),
     ...(needed !== undefined && limit.unit !== 'requests'
-      ? [t(neededKey, { amount: describeLimitAmount(limit, needed) })]
+      ? [t(isForBoth ? 'app.compare.needed' : 'app.limit.needed', { amount: describeLimitAmount(limit, needed) })]
       : []),
     ...(resetsAt ? [t('app.limit.resets', { at: formatTimestamp(resetsAt) })] : []),
   ]

@@ -75,7 +75,7 @@ function RefusalNotice({ shown: { parent, comparison }, models, error }: Compari
   return (
     <FailureNotice
       error={error}
-      neededKey="app.compare.needed"
+      isForBoth
       actions={
         <>
           <Button onClick={() => compareAgain(parent, comparison)}>{t('app.compare.bothAgain')}</Button>
@@ -209,7 +209,7 @@ function SideEnd({ shown, side, name, models }: SideProps & ComparisonProps) {
       )}
       {message && (
         <MessageActions>
-          <ChooseButton message={message} name={name} />
+          {turn?.phase !== 'unsaved' && <ChooseButton message={message} name={name} />}
           <CopyButton text={joinTexts(message.answer)} label={t('app.message.copy')} />
           {turn?.phase !== 'failed' && (
             <IconButton icon="repeat" label={t('app.compare.retry', { name })} onClick={retry} />

@@ -166,8 +166,9 @@ class TurnStore {
 
   /** Stops the answer on this side, and waits until what has come of it is stored, or cannot be stored for now. */
   async end(slug: string, side: Side): Promise<void> {
-    // A stop while the answer is being stored would lose it.
-    if (this.find(slug, side)?.phase !== 'storing') this.stop(slug, side)
+    const phase = this.find(slug, side)?.phase
+    // A stop would lose what has come already and is not stored yet.
+    if (phase === 'waiting' || phase === 'answering') this.stop(slug, side)
     while (isStreaming(this.find(slug, side))) await this.#listeners.waitForNext()
   }
 

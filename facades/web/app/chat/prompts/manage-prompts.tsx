@@ -24,7 +24,7 @@ import {
 
 /** Lists the person's own prompts, to add, change, delete, export and import them. */
 export function ManagePrompts({ close }: { close: () => void }) {
-  const { data = [], error } = usePrompts()
+  const { data = [], error, isSuccess } = usePrompts()
   const own = data.filter(({ ownId }) => ownId !== undefined)
   const [edited, setEdited] = useState<Prompt | 'new'>()
   return (
@@ -55,7 +55,7 @@ export function ManagePrompts({ close }: { close: () => void }) {
         ))}
       </ul>
       {own.length === 0 && !error && <p className="hint">{t('app.prompts.none')}</p>}
-      <Transfer own={own} />
+      <Transfer own={own} isLoaded={isSuccess} />
       <Toolbar align="end">
         <Button kind="primary" onClick={() => setEdited('new')}>
           {t('app.prompts.new')}
@@ -68,7 +68,7 @@ export function ManagePrompts({ close }: { close: () => void }) {
 }
 
 /** Exports the own prompts to a file, and imports them from one. */
-function Transfer({ own }: { own: readonly Prompt[] }) {
+function Transfer({ own, isLoaded }: { own: readonly Prompt[]; isLoaded: boolean }) {
   const { conversationKey: key } = useSession()
   const input = useRef<HTMLInputElement>(null)
   const [state, setState] = useState<'ready' | 'working' | ImportResult>('ready')
@@ -84,7 +84,7 @@ function Transfer({ own }: { own: readonly Prompt[] }) {
         <Button disabled={own.length === 0} onClick={() => exportPrompts(own)}>
           {t('app.prompts.export')}
         </Button>
-        <Button disabled={state === 'working'} onClick={() => input.current?.click()}>
+        <Button disabled={state === 'working' || !isLoaded} onClick={() => input.current?.click()}>
           {t('app.prompts.import')}
         </Button>
         <input
