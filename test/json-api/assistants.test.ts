@@ -4,6 +4,9 @@ import { newName } from '../kit/identity/people.ts'
 import { addPeople, type Client, createApiClient, idsOf, pointersOf, toMany, toOne } from '../kit/json-api/client.ts'
 import type { OpenApi } from '../kit/json-api/openapi.ts'
 import { shareResource } from '../kit/share-resource.ts'
+import { watchStatements } from '../kit/statements.ts'
+
+const statements = watchStatements()
 
 const start = async (settings: Record<string, string> = {}) => {
   const svc = await startApp({ JSONAPI_ASSISTANTS: 'true', ...settings })
@@ -471,4 +474,22 @@ test('front ends of HAWKI have its names, includes and actions', async () => {
   await snake.ada.update('assistants', one.id, { max_tokens: 50 })
   const late = { data: { type: 'assistants', id: one.id, attributes: { temp: 1 } } }
   expect((await snake.ada.send('PATCH', path, late, { 'if-match': stale })).status).toBe(412)
+})
+
+test('a page of assistants takes as many statements as one assistant', async () => {
+  const countFor = async (size: number) => {
+    const path = `/assistants?page[size]=${size}&include=creator,assistantVersions,assistantUserPrompts,assistantTags`
+    statements.take()
+    const { list, status } = await svc.ada.get(path)
+    expect([status, list.length]).toEqual([200, size])
+    return statements.take().filter(({ name }) => name !== 'find-token-owners').length
+  }
+  for (let at = 0; at < 5; at++) {
+    const { id, path } = await createAssistant()
+    await svc.ada.create('assistant-user-prompts', { text: 'What now?' }, { assistant: toOne('assistants', id) })
+    await svc.ada.post(`${path}/relationships/assistantTags`, toMany('assistant-tags', [`word ${at}`]))
+  }
+
+  // The page itself, creators, and versions: starters and tags are parts of the page.
+  expect([await countFor(1), await countFor(5)]).toEqual([3, 3])
 })
