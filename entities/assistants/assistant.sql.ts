@@ -10,6 +10,7 @@ import { Assistant, AssistantEditor, AssistantFavorite, type Audience } from './
 import { isEditor } from './assistant-scope.ts'
 import { type AssistantParameters, AssistantVersion } from './assistant-version.ts'
 import { Knowledge, KnowledgeFile } from './knowledge.ts'
+import { KnowledgeIndex } from './knowledge-vectors.ts'
 
 const assistants = Assistant.tableName
 const editors = AssistantEditor.tableName
@@ -122,6 +123,14 @@ export interface ListedAssistant {
   /** The parameters that no request changes. */
   parameters: AssistantParameters
   isFavorite: boolean
+  /** The files from which its answers may quote; null without. */
+  knowledge: ShownKnowledge | null
+}
+
+interface ShownKnowledge {
+  name: string
+  /** The model that may read what is searched there; null if searches go by words. */
+  embedding: string | null
 }
 
 /** Drafts show the texts of their newest version, everything else those of the published one. */
@@ -132,12 +141,17 @@ const avatarOf = (version: string) => pictureIdentifier('assistant_avatars', `${
 const isFavorite = (row: string, person: string) =>
   `exists (select from ${favorites} f where f.assistant_id = ${row}.id and f.user_id = ${person})`
 
+/** SQL: the knowledge of a version, as its users see it. */
+const shownKnowledge = (version: string, isEmbedding: string) =>
+  `(select json_build_object('name', k.name, 'embedding', case when ${isEmbedding} then (select i.model from ${KnowledgeIndex.tableName} i where i.state = 'active') end)
+            from ${Knowledge.tableName} k where k.id = ${version}.knowledge_id and ${isEditor('a', 'k.owner_id')})`
+
 /** SQL: a person sees an assistant that they may use, and drafts that they may change. */
 const isSeen = `${isUser('a', viewer)} and (a.published is not null or ${isEditor('a', viewer.person)})`
 
 /**
  * Lists the assistants that a person may use or change, by name. Values: the person's id and groups, the number of rows,
- * and of those before them, a tag or null, and true for favorites alone.
+ * and of those before them, a tag or null, true for favorites alone, and whether questions are embedded.
  */
 export const listAssistants = statement<{ assistant: ListedAssistant; total: number }>(
   'list-assistants',
@@ -145,7 +159,7 @@ export const listAssistants = statement<{ assistant: ListedAssistant; total: num
             'published', a.published, 'latest', a.latest, 'waiting', case when ${isEditor('a', viewer.person)} then a.proposed end,
             'owner', o.name, 'mayEdit', ${isEditor('a', viewer.person)}, 'isOwner', a.owner_id is not distinct from ${viewer.person},
             'mayRemix', ${isRemixable('a', viewer.person)}, 'isFavorite', ${isFavorite('a', viewer.person)},
-            'model', v.model, 'fallback', v.fallback, 'parameters', v.parameters) as assistant,
+            'model', v.model, 'fallback', v.fallback, 'parameters', v.parameters, 'knowledge', ${shownKnowledge('v', '$7::bool')}) as assistant,
           (count(*) over ())::int as total
      from ${assistants} a join ${versions} v on v.assistant_id = a.id and ${shownVersion}
      left join ${users} o on o.id = a.owner_id
@@ -155,8 +169,6 @@ export const listAssistants = statement<{ assistant: ListedAssistant; total: num
 
 interface AssistantRow extends ListedAssistant {
   version: number
-  /** The name of its knowledge; null without. */
-  knowledge: string | null
   /** Sealed. */
   texts: string
   groups: string[]
@@ -171,7 +183,7 @@ interface AssistantRow extends ListedAssistant {
 const editorNames = `to_json(array(select u.username from ${editors} x join ${users} u on u.id = x.user_id
             where x.assistant_id = a.id order by x.id))`
 
-/** Finds an assistant that a person may use or change. Values: the person's id and groups, and the handle. */
+/** Finds an assistant that a person may use or change. Values: the person's id and groups, the handle, and whether questions are embedded. */
 export const findAssistant = statement<AssistantRow>(
   'find-assistant',
   `select a.handle, v.name, v.description, to_json(v.tags) as tags, ${avatarOf('v')} as avatar, a.audience, a.published, a.latest,
@@ -179,7 +191,7 @@ export const findAssistant = statement<AssistantRow>(
           o.name as owner, v.allow_model_select as "allowModelSelect", ${isFavorite('a', viewer.person)} as "isFavorite",
           ${isEditor('a', viewer.person)} as "mayEdit", a.owner_id is not distinct from ${viewer.person} as "isOwner",
           ${isRemixable('a', viewer.person)} as "mayRemix", v.number as version, v.model, to_json(v.fallback) as fallback, v.parameters,
-          (select k.name from ${Knowledge.tableName} k where k.id = v.knowledge_id) as knowledge, v.texts, to_json(a.groups) as groups, a.allow_remix as "allowRemix", ${editorNames} as editors
+          ${shownKnowledge('v', '$4::bool')} as knowledge, v.texts, to_json(a.groups) as groups, a.allow_remix as "allowRemix", ${editorNames} as editors
      from ${assistants} a join ${versions} v on v.assistant_id = a.id and ${shownVersion}
      left join ${users} o on o.id = a.owner_id
     where a.handle = $3 and ${isSeen}`,

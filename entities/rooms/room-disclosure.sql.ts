@@ -1,5 +1,5 @@
 import { isoTime, statement, unboundedStatement } from '../sql/statement.ts'
-import type { DisclosedPart, DisclosureState } from './room-disclosure.ts'
+import type { DisclosedKnowledge, DisclosedPart, DisclosureState } from './room-disclosure.ts'
 
 /** SQL for the status of the answer that a row of the change log is about. */
 export const statusOfAnswer = (change: string) => `case when ${change}.kind like 'room-disclosures.%'
@@ -40,13 +40,15 @@ export const findAnswerTarget = statement<AnswerTarget>(
 
 /**
  * Inserts a disclosure into a locked room, and deletes the oldest beyond the limit. Values: room, asker, provider,
- * model, parts as JSON, lease in milliseconds, the limit, and the assistant or null.
+ * model, parts as JSON, lease in milliseconds, the limit, the assistant or null, and the number of passages or null.
  */
 export const beginDisclosure = statement<{ id: number; dropped: number[] }>(
   'begin-disclosure',
   `with begun as (
-    insert into room_disclosures (room_id, user_id, provider, model, parts, state, lease_until, assistant)
-    values ($1, $2, $3, $4, $5::jsonb, 'answering', now() + $6::int * interval '1 ms', $8) returning id
+    insert into room_disclosures (room_id, user_id, provider, model, parts, state, lease_until, assistant, knowledge)
+    values ($1, $2, $3, $4, $5::jsonb, 'answering', now() + $6::int * interval '1 ms', $8,
+      case when $9::int is not null then jsonb_build_object('embedding', null, 'searches', '[]'::jsonb, 'passages', $9::int) end)
+    returning id
   ), dropped as (
     delete from room_disclosures where id in (
       select id from room_disclosures where room_id = $1 order by id desc offset $7::int - 1) and state <> 'answering'
@@ -70,6 +72,19 @@ export const endDisclosure = statement<{ room: number }>(
   'end-disclosure',
   `update room_disclosures set state = $2, error = $3, answer_id = $4, ended_at = now(), lease_until = null
     where id = $1::int and state = 'answering' returning room_id as room`,
+)
+
+/**
+ * Adds to what is disclosed of knowledge; selects nothing if the disclosure has ended. Values: its id, the embedding model
+ * or null, the text that it will read or null, both as JSON, and the number of passages so far.
+ */
+export const discloseKnowledge = statement<{ id: number }>(
+  'disclose-knowledge',
+  `update room_disclosures
+      set knowledge = jsonb_build_object('embedding', coalesce($2::jsonb, knowledge->'embedding'),
+            'searches', (knowledge->'searches') || coalesce($3::jsonb, '[]'),
+            'passages', greatest((knowledge->>'passages')::int, $4::int))
+    where id = $1::int and state = 'answering' and knowledge is not null returning id`,
 )
 
 /**
@@ -135,6 +150,8 @@ export interface ListedDisclosure {
   /** The id of the answer in the room. */
   answer: string | null
   parts: DisclosedPart[]
+  /** Null for an answer without knowledge. */
+  knowledge: DisclosedKnowledge | null
 }
 
 /**
@@ -144,7 +161,7 @@ export interface ListedDisclosure {
 export const listDisclosures = unboundedStatement<{ disclosures: ListedDisclosure[] }>(
   `select coalesce((select json_agg(d order by d.n desc) from (
       select id as n, id::text, user_id::text as user, provider, model, assistant, state, error, ${isoTime('created_at')} as "createdAt",
-             ${isoTime('ended_at')} as "endedAt", answer_id::text as answer, parts
+             ${isoTime('ended_at')} as "endedAt", answer_id::text as answer, parts, knowledge
         from room_disclosures where room_id = m.room_id and id < $3::int order by id desc limit $4) d), '[]') as disclosures
      from room_members m where m.room_id = $1 and m.user_id = $2 and m.state = 'member'`,
 )

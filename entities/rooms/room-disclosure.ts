@@ -9,7 +9,14 @@ const disclosureStates = ['answering', 'completed', 'failed', 'cancelled', 'lost
 export type DisclosureState = (typeof disclosureStates)[number]
 
 /** A text or file that was sent to a model, without its content. */
-export interface DisclosedPart {
+export interface DisclosedHash {
+  bytes: number
+  /** HMAC-SHA-256 with the room's key, in base64url, so that only members can compare it or guess short texts. */
+  hash: string
+}
+
+/** A part of the messages that were sent to a model. */
+export interface DisclosedPart extends DisclosedHash {
   role: 'system' | 'user' | 'assistant'
   /** The id of the message; null if it is part of none. */
   message: string | null
@@ -17,9 +24,16 @@ export interface DisclosedPart {
   attachment?: string
   /** `text`, or the media type of a file; `name` if the model was only told that a file exists. */
   kind: string
-  bytes: number
-  /** HMAC-SHA-256 with the room's key, in base64url, so that only members can compare it or guess short texts. */
-  hash: string
+}
+
+/** What models read for an answer from knowledge. */
+export interface DisclosedKnowledge {
+  /** The embedding model that read the searches; null if none did, as in a search by words. */
+  embedding: { provider: string; model: string } | null
+  /** The texts that it read, in their order. */
+  searches: DisclosedHash[]
+  /** The number of passages that the model was given, which its answer may quote. */
+  passages: number
 }
 
 /** A disclosure of room content to a model for an answer, and the outcome of that answer. */
@@ -38,6 +52,8 @@ export const RoomDisclosure = defineEntity({
     /** The assistant that was asked, with its version, as in `helper@3`; null for a model that was asked itself. */
     assistant: p.string().length(80).nullable(),
     parts: p.json().$type<DisclosedPart[]>(),
+    /** Null for an answer without knowledge. */
+    knowledge: p.json().$type<DisclosedKnowledge>().nullable(),
     state: p.enum(disclosureStates),
     /** The error code. */
     error: p.string().length(64).nullable(),

@@ -70,7 +70,7 @@ async function createEmbeddings(
 }
 
 /** The parts of a request that the service itself makes, such as one for knowledge. */
-type TextRequest = Pick<EmbedRequest, 'model' | 'dimensions' | 'texts' | 'signal'>
+type TextRequest = Pick<EmbedRequest, 'model' | 'dimensions' | 'texts' | 'roomId' | 'signal'>
 
 /**
  * Embeds texts for knowledge. The model of the installation is for everybody, whatever its groups are, and such calls do not count as
@@ -78,7 +78,7 @@ type TextRequest = Pick<EmbedRequest, 'model' | 'dimensions' | 'texts' | 'signal
  */
 export async function embedTexts(
   ctx: ChatContext,
-  { model: name, dimensions, texts, signal }: TextRequest,
+  { model: name, dimensions, texts, roomId, signal }: TextRequest,
 ): Promise<EmbeddedTexts> {
   const userId = ctx.caller.person.id
   const { call, reservation } = await prepareCall(ctx, async ({ find }) => {
@@ -87,7 +87,7 @@ export async function embedTexts(
     const input = texts.map((text) => clipText(text, model.limits?.maxInputTokens ?? Infinity))
     const inputTokens = Math.ceil(estimateEmbeddingTokens(input))
     const call = { model, input, dimensions, inputTokens, userId, signal }
-    return { call, reservation: await reserveBudget(ctx, { call, bounds: embeddingBounds }) }
+    return { call, reservation: await reserveBudget(ctx, { call, bounds: embeddingBounds }, { roomId }) }
   })
   const { embeddings, usage } = await embedWithMeter(ctx, call, reservation)
   return { vectors: embeddings, estimatedTokens: call.inputTokens, billedTokens: usage.inputTokens }

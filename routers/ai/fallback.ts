@@ -86,8 +86,7 @@ export function withFallbacks(ctx: ChatContext, fallbackCall: FallbackCall): Met
     bounds,
     fallback,
     approvals: original.approvals,
-    // An answer in JSON has no place for citations, and its numbers in brackets are lists.
-    cited: call.format ? undefined : original.knowledge?.passages,
+    knowledge: original.knowledge,
     memory,
   })
 }

@@ -1,4 +1,5 @@
 import type { Outcome } from '../../entities/ai/usage-record.ts'
+import type { AnswerKnowledge } from '../assistants/knowledge/answer-knowledge.ts'
 import { citeAnswer, citeStream } from '../assistants/knowledge/citation-writer.ts'
 import type { CitedPassages } from '../assistants/knowledge/cited-passages.ts'
 import type { Context } from '../core/context.ts'
@@ -11,6 +12,7 @@ import type { Approvals } from './approvals/approvals.ts'
 import type { CallBounds } from './call-bounds.ts'
 import { CallMeter, LimitCut } from './call-meter.ts'
 import { CallRecord, type RecordedContext } from './call-record.ts'
+import { addPassages } from './request/assistant-knowledge.ts'
 
 type PartOf<Type extends StreamPart['type']> = Extract<StreamPart, { type: Type }>
 
@@ -27,8 +29,8 @@ interface MeteredCallOptions {
   call: ModelCall
   bounds: CallBounds
   approvals: Approvals
-  /** The passages whose numbers the answer may cite; all other numbers are removed. */
-  cited?: CitedPassages | undefined
+  /** The knowledge of the assistant. The answer may cite numbers of its passages; all other numbers are removed. */
+  knowledge?: AnswerKnowledge | undefined
   /** Released when the call ends. */
   memory: Disposable
   /**
@@ -43,7 +45,7 @@ export class MeteredCall {
   readonly #reservation: Reservation
   readonly #call: ModelCall
   readonly #approvals: Approvals
-  readonly #cited: CitedPassages | undefined
+  readonly #knowledge: AnswerKnowledge | undefined
   readonly #makeFallback: MeteredCallOptions['fallback']
   readonly #meter: CallMeter
   readonly #record: CallRecord
@@ -54,13 +56,13 @@ export class MeteredCall {
 
   constructor(
     ctx: MeteredContext,
-    { reservation, call, bounds, approvals, cited, memory, fallback }: MeteredCallOptions,
+    { reservation, call, bounds, approvals, knowledge, memory, fallback }: MeteredCallOptions,
   ) {
     this.#ctx = ctx
     this.#reservation = reservation
     this.#call = call
     this.#approvals = approvals
-    this.#cited = cited
+    this.#knowledge = knowledge
     this.#makeFallback = fallback
     const { services } = ctx
     const { model, maxOutputTokens = Infinity, signal } = call
@@ -96,6 +98,11 @@ export class MeteredCall {
     return this.#call.assistant?.label
   }
 
+  /** The number of passages that the model is given of knowledge; undefined without knowledge. */
+  get passages(): number | undefined {
+    return this.#knowledge?.passages.size
+  }
+
   /** Ends the call before the model is asked. */
   abandon(): void {
     this.#record.write('aborted')
@@ -104,9 +111,9 @@ export class MeteredCall {
   async answer(): Promise<WholeAnswer> {
     this.#record.assertCallerPresent()
     using time = this.#timeLimit()
-    const call = { ...this.#call, signal: time.signal }
     try {
       const { models } = this.#ctx.services.ai
+      const call = await this.#completeCall(time.signal)
       const written = await this.#record.runWithin(() =>
         this.#approvals.approvedCalls.generate(models, call, this.#meter),
       )
@@ -159,7 +166,7 @@ export class MeteredCall {
     time.signal.addEventListener('abort', this.#endUnreadStream, { once: true })
     this.#ctx.watchUnread(this.#ctx.services.settings.unreadTimeout, () => this.#record.write('cut'))
     try {
-      const answer = this.#streamAnswer({ ...this.#call, signal: time.signal })
+      const answer = this.#streamAnswer(await this.#completeCall(time.signal))
       const steps = this.#approvals.needsApproval ? this.#approvals.insertQuestions(answer) : answer
       for await (const parts of steps) {
         this.#cut.observe(parts.at(-1))
@@ -203,6 +210,18 @@ export class MeteredCall {
     if (!fallback) return undefined
     this.#record.discard(error)
     return fallback
+  }
+
+  /** Searches in knowledge for a model that does not, only now, as the budget is reserved and people of a room are told. */
+  #completeCall(signal: AbortSignal): Promise<ModelCall> | ModelCall {
+    const call = { ...this.#call, signal }
+    const { search } = this.#knowledge ?? {}
+    return search ? addPassages(call, search) : call
+  }
+
+  /** An answer in JSON has no place for citations, and its numbers in brackets are lists. */
+  get #cited(): CitedPassages | undefined {
+    return this.#call.format ? undefined : this.#knowledge?.passages
   }
 
   #streamAnswer(call: ModelCall): AsyncIterable<readonly AnswerPart[]> {

@@ -1,4 +1,5 @@
 import type { AnswerKnowledge } from '../assistants/knowledge/answer-knowledge.ts'
+import type { KnowledgeDisclosure } from '../assistants/knowledge/disclosure.ts'
 import { type Issue, Problem } from '../core/problems.ts'
 import type { FindModel } from '../ports/ai/callable-models.ts'
 import type { ModelCall } from '../ports/ai/models.ts'
@@ -11,7 +12,7 @@ import type { MeteredCall } from './metered-call.ts'
 import { toModelCall } from './model-call.ts'
 import { type CallLookup, prepareCall } from './prepare-call.ts'
 import { adaptRequest, findUnsentParameters } from './request/adapt-request.ts'
-import { addKnowledge, addPassages, openAssistantKnowledge } from './request/assistant-knowledge.ts'
+import { addKnowledge, openAssistantKnowledge } from './request/assistant-knowledge.ts'
 import { Attachments } from './request/attachments.ts'
 import { InlineDocuments } from './request/inline-documents.ts'
 import { countFiles, estimateInputTokens, estimateToolTokens } from './request/input-tokens.ts'
@@ -30,6 +31,8 @@ interface StartOptions {
   mapIssue?: MapIssue
   /** Room that receives the answer. Its limits apply as well, and attachments must belong to it. */
   roomId?: number
+  /** Present in a room. */
+  disclosure?: KnowledgeDisclosure
   approvalMode?: ApprovalMode
   /** The ticket of what the caller has reserved for this call. */
   ticket?: string | undefined
@@ -48,12 +51,7 @@ export async function startCall(
   underWay.use(beginAiCall(ctx))
   return await prepareCall(ctx, async (lookup) => {
     using memory = new DisposableStack()
-    const { found, ...original } = await prepareOriginal(ctx, callerRequest, {
-      ...options,
-      lookup,
-      memory,
-      isReservation: false,
-    })
+    const { found, ...original } = await prepareOriginal(ctx, callerRequest, { ...options, lookup, memory })
     const { call, bounds, request } = original
     const fallbackNames = options.roomId === undefined ? listFallbacks(request, found) : []
     // Reserve last: nothing releases the reservation if a later step fails.
@@ -77,8 +75,7 @@ export async function reserveCalls(
   return await prepareCall(ctx, async (lookup) => {
     using memory = new DisposableStack()
     const calls: OriginalCall[] = []
-    const options = { approvalMode, lookup, memory, isReservation: true }
-    for (const request of requests) calls.push(await prepareOriginal(ctx, request, options))
+    for (const request of requests) calls.push(await prepareOriginal(ctx, request, { approvalMode, lookup, memory }))
     return reserveTogether(ctx, calls)
   })
 }
@@ -86,23 +83,22 @@ export async function reserveCalls(
 interface OriginalOptions extends Omit<StartOptions, 'ticket'> {
   lookup: CallLookup
   memory: DisposableStack
-  /** True if the call is not made now, so that nothing is searched for it. */
-  isReservation: boolean
 }
 
 /** Builds the call of the requested model with the most that it can take. */
 async function prepareOriginal(
   ctx: ChatContext,
   callerRequest: AiRequest,
-  { lookup, mapIssue = (issue) => issue, roomId, approvalMode, memory, isReservation }: OriginalOptions,
+  { lookup, mapIssue = (issue) => issue, roomId, disclosure, approvalMode, memory }: OriginalOptions,
 ): Promise<OriginalCall & { found: FoundModel }> {
   const { conversation } = callerRequest
   const unresolved = { ...callerRequest, messages: [...withUniqueCallIds(callerRequest.messages)] }
   const request = await resolveAssistant(ctx, unresolved, lookup.findAssistant)
   const approvals = new Approvals(ctx, { person: ctx.caller.person.id, conversation, approvalMode, roomId })
-  const prepared = await prepareRequest(ctx, request, { find: lookup.find, mapIssue, roomId, approvalMode })
+  const options = { find: lookup.find, mapIssue, roomId, disclosure, approvalMode }
+  const prepared = await prepareRequest(ctx, request, options)
   await lookup.countRequest()
-  const call = await buildCall(ctx, prepared, { approvals, memory, isReservation })
+  const call = await buildCall(ctx, prepared, approvals, memory)
   return {
     call,
     bounds: boundCall(call, ctx.services.settings.maxOutputTokens),
@@ -129,6 +125,7 @@ interface PrepareOptions {
   find: FindModel
   mapIssue: MapIssue
   roomId: number | undefined
+  disclosure: KnowledgeDisclosure | undefined
   approvalMode: ApprovalMode
 }
 
@@ -136,7 +133,7 @@ interface PrepareOptions {
 async function prepareRequest(
   ctx: ChatContext,
   callerRequest: AiRequest,
-  { find, mapIssue, roomId, approvalMode }: PrepareOptions,
+  { find, mapIssue, roomId, disclosure, approvalMode }: PrepareOptions,
 ): Promise<PreparedRequest> {
   const { settings } = ctx.services
   const { promptFiles: files } = ctx.services.ai
@@ -146,7 +143,7 @@ async function prepareRequest(
     : findRoomModel(ctx, callerRequest, find))
   const model = found?.model
   const adapted = model ? adaptRequest(ctx, callerRequest, model) : callerRequest
-  const knowledge = model && (await openAssistantKnowledge(ctx, adapted, model, roomId))
+  const knowledge = model && (await openAssistantKnowledge(ctx, adapted, model, disclosure))
   const request = knowledge ? addKnowledge(adapted, knowledge) : adapted
   const unsent = model ? await findUnsentParameters(ctx, request, model) : []
   const attachments = new Attachments(
@@ -177,7 +174,8 @@ async function findRoomModel(ctx: ChatContext, { model: name }: AiRequest, find:
 async function buildCall(
   ctx: ChatContext,
   { request, found: { model }, attachments, knowledge, mapIssue, ...estimated }: PreparedRequest,
-  { approvals, memory, isReservation }: Pick<OriginalOptions, 'memory' | 'isReservation'> & { approvals: Approvals },
+  approvals: Approvals,
+  memory: DisposableStack,
 ): Promise<ModelCall> {
   const person = `${ctx.caller.person.id}`
   const reserveBytes = (bytes: number) => void memory.use(ctx.services.limits.aiBytes.acquire(person, bytes))
@@ -187,24 +185,23 @@ async function buildCall(
     .catch((error: unknown) => {
       throw error instanceof Problem && error.issues.length > 0 ? mapIssues(error, mapIssue) : error
     })
-  const search = knowledge?.search
-  const allMessages = isReservation ? messagesWithTexts : await addPassages(messagesWithTexts, search)
   const selected = selectModelTools(model, request)
   const toolOptions = { model, request, selected, approvals, knowledge }
   const tools = listServiceTools(ctx, toolOptions)
   const ownTokens =
-    allMessages === request.messages
+    messagesWithTexts === request.messages
       ? estimated.inputTokens
-      : estimateInputTokens({ ...request, messages: [...allMessages] })
-  const inputTokens = ownTokens + estimateToolTokens(tools)
-  const files = await countFiles(allMessages)
+      : estimateInputTokens({ ...request, messages: [...messagesWithTexts] })
+  const inputTokens = ownTokens + estimateToolTokens(tools) + (knowledge?.search?.maxTokens ?? 0)
+  const files = await countFiles(messagesWithTexts)
   // The request alone was checked before.
   const issues = inputTokens === estimated.inputTokens ? [] : findExcessInput(inputTokens, model)
   if (issues.length > 0) throw new Problem('invalid', { issues: issues.map(mapIssue) })
-  const messages = approvals.approvedCalls.insertResults(allMessages, () => listSelectedServiceTools(ctx, toolOptions))
+  const messages = approvals.approvedCalls.insertResults(messagesWithTexts, () =>
+    listSelectedServiceTools(ctx, toolOptions),
+  )
   const { nativeTools } = selected
-  const maxTokens = inputTokens + (isReservation ? (search?.maxTokens ?? 0) : 0)
-  return toModelCall(ctx, { request, model, messages, tools, nativeTools, inputTokens: maxTokens, files })
+  return toModelCall(ctx, { request, model, messages, tools, nativeTools, inputTokens, files })
 }
 
 const mapIssues = (error: Problem, mapIssue: MapIssue) =>

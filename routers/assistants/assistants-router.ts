@@ -26,6 +26,7 @@ import {
   sharing,
   toContent,
 } from './content.ts'
+import { isEmbedding } from './knowledge/embed-question.ts'
 import { type AssistantReview, approve, publish, readReview, readWaiting, refuse, type WaitingPage } from './review.ts'
 import { deleteOwn, leave, type SharedAssistant, share } from './share-assistant.ts'
 
@@ -87,7 +88,14 @@ export const assistantsRouter = router({
     .input(listInput)
     .query(async ({ ctx, input }): Promise<{ assistants: ListedAssistant[]; total: number }> => {
       const { limit, offset, tag = null, isFavorite = false } = input
-      const rows = await ctx.services.sql(listAssistants, [...toViewer(ctx), limit, offset, tag, isFavorite])
+      const rows = await ctx.services.sql(listAssistants, [
+        ...toViewer(ctx),
+        limit,
+        offset,
+        tag,
+        isFavorite,
+        isEmbedding(ctx),
+      ])
       return { assistants: rows.map(({ assistant }) => assistant), total: rows[0]?.total ?? 0 }
     }),
 
@@ -95,7 +103,7 @@ export const assistantsRouter = router({
     .meta(about('Read an assistant that the caller may use or change, without its instructions.'))
     .input(named)
     .query(async ({ ctx, input }): Promise<ShownAssistant> => {
-      const [found] = await ctx.services.sql(findAssistant, [...toViewer(ctx), input.handle])
+      const [found] = await ctx.services.sql(findAssistant, [...toViewer(ctx), input.handle, isEmbedding(ctx)])
       if (!found) throw createUnknownAssistant()
       const { texts, groups, editors, allowRemix, refusal, waiting, ...shown } = found
       const { systemPrompt: _, ...readable } = openTexts(ctx.services.vault, texts)

@@ -27,7 +27,7 @@ export async function setAvatar(
 ): Promise<VersionRef> {
   const { id: person, groups } = ctx.caller.person
   // The permission is checked before the picture is decoded.
-  const [found] = await ctx.services.sql(findAssistant, [person, groups, handle])
+  const [found] = await ctx.services.sql(findAssistant, [person, groups, handle, false])
   if (!found?.mayEdit) throw createUnknownAssistant()
   const write = (avatar: string | null) =>
     changeAnswering(ctx, async (em) => {

@@ -3,6 +3,8 @@ import type { Caller } from './caller.ts'
 /** Texts that a person, or the installation, has embedded and pays for. */
 export interface EmbedRequest {
   caller: Extract<Caller, { type: 'user' }>
+  /** The room for whose answer they are embedded, whose limits apply as well. */
+  roomId?: number | undefined
   requestId: string
   /** The name of the model in requests. Everybody may use it here, whatever groups it is for. */
   model: string

@@ -139,7 +139,7 @@ test('the disclosures of a room are maintained without scanning other rooms', as
 
   const { id } = svc.people.ada
   // The rows of the room alone, each found in the index and then deleted or not.
-  expect(await looked(beginDisclosure.text, room?.id, id, 'p', 'm', '[]', 1000, 1000, null)).toBeLessThan(2500)
+  expect(await looked(beginDisclosure.text, room?.id, id, 'p', 'm', '[]', 1000, 1000, null, 0)).toBeLessThan(2500)
   expect(await looked(listDisclosures.text, room?.id, id, 2_147_483_647, 51)).toBeLessThan(60)
   expect(await looked(endLostDisclosures.text)).toBeLessThan(10)
   expect(await looked(deleteOldDisclosures.text, 12, 500)).toBeLessThan(2000)

@@ -3,9 +3,11 @@ import {
   openKnowledge,
   type QuestionSearch,
 } from '../../assistants/knowledge/answer-knowledge.ts'
-import type { CallableModel } from '../../ports/ai/models.ts'
+import type { KnowledgeDisclosure } from '../../assistants/knowledge/disclosure.ts'
+import type { CallableModel, ModelCall } from '../../ports/ai/models.ts'
+import { estimateTokens } from '../../ports/ai/token-estimate.ts'
 import type { ChatContext } from '../chat-context.ts'
-import type { AiRequest, RequestMessage, ResolvedMessage } from './request.ts'
+import type { AiRequest, RequestMessage } from './request.ts'
 
 /** Characters at the end of a question by which knowledge is searched for it. */
 const MAX_QUESTION = 2000
@@ -15,7 +17,7 @@ export async function openAssistantKnowledge(
   ctx: ChatContext,
   { assistant, messages, toolChoice = 'auto' }: AiRequest,
   { limits, settings }: CallableModel,
-  roomId?: number,
+  disclosure?: KnowledgeDisclosure,
 ): Promise<AnswerKnowledge | undefined> {
   if (!assistant?.hasKnowledge) return undefined
   return openKnowledge(ctx, {
@@ -23,7 +25,7 @@ export async function openAssistantKnowledge(
     assistant,
     maxInputTokens: limits?.maxInputTokens ?? undefined,
     canSearch: toolChoice === 'auto' && settings?.toolCalling !== false,
-    isByWordsAlone: roomId !== undefined,
+    disclosure,
     question: readQuestion(messages),
     lastNumber: findLastNumber(messages),
   })
@@ -36,18 +38,21 @@ export function addKnowledge(request: AiRequest, { instructions }: AnswerKnowled
   return { ...request, system: [...system.slice(0, at), instructions, ...system.slice(at)] }
 }
 
-/** Searches for the question, if the model does not, and adds what is found behind it. */
-export async function addPassages(
-  messages: readonly ResolvedMessage[],
-  search: QuestionSearch | undefined,
-): Promise<readonly ResolvedMessage[]> {
+/** Searches for the question, and adds what is found behind it, in place of the most tokens that the call was built with. */
+export async function addPassages(call: ModelCall, search: QuestionSearch): Promise<ModelCall> {
+  const { messages, inputTokens } = call
   const at = findQuestion(messages)
   const question = messages[at]
-  if (!search || question?.role !== 'user') return messages
-  return messages.with(at, { ...question, content: [...question.content, await search.find()] })
+  if (question?.role !== 'user') return call
+  const passages = await search.find()
+  return {
+    ...call,
+    messages: messages.with(at, { ...question, content: [...question.content, passages] }),
+    inputTokens: inputTokens - search.maxTokens + estimateTokens(passages.text),
+  }
 }
 
-const findQuestion = (messages: readonly RequestMessage[]): number =>
+const findQuestion = (messages: readonly Pick<RequestMessage, 'role'>[]): number =>
   messages.findLastIndex(({ role }) => role === 'user')
 
 const readQuestion = (messages: readonly RequestMessage[]): string =>

@@ -4,10 +4,12 @@ import {
   listKnowledgeContent,
 } from '../../../entities/assistants/assistant-knowledge.sql.ts'
 import type { Context } from '../../core/context.ts'
+import { lazyPromise } from '../../core/load/lazy-promise.ts'
 import type { TextPart } from '../../ports/ai/messages.ts'
 import { estimateTokens } from '../../ports/ai/token-estimate.ts'
 import type { FunctionTool } from '../../ports/ai/tools.ts'
 import { CitedPassages, type ReadPassage } from './cited-passages.ts'
+import type { KnowledgeDisclosure } from './disclosure.ts'
 import { KnowledgeReader, MAX_READ_TOKENS, openPassage, writePassage } from './knowledge-reader.ts'
 import { createKnowledgeTools } from './knowledge-tools.ts'
 
@@ -29,8 +31,8 @@ export interface KnowledgeRequest {
   maxInputTokens: number | undefined
   /** True if the model may call tools of the service in this answer. */
   canSearch: boolean
-  /** True if no model but the one that answers may read the question, as in rooms, whose people are told of that one alone. */
-  isByWordsAlone: boolean
+  /** Present in a room, whose people are told. */
+  disclosure: KnowledgeDisclosure | undefined
   /** A model that cannot search gets the passages for this text. */
   question: string
   /** The last number in what the model has written of this turn. */
@@ -47,11 +49,11 @@ export interface AnswerKnowledge {
   tools: readonly FunctionTool[]
 }
 
-/** A search for the question of a request, which is made once the request counts, as its embedding may cost. */
+/** A search for the question of a request, which is made when the model is asked, as its embedding may cost. */
 export interface QuestionSearch {
   /** The most tokens that it finds. */
   maxTokens: number
-  /** Returns what stands behind the question. */
+  /** Returns what stands behind the question. Searches once, also for the models that answer in place of the first. */
   find(): Promise<TextPart>
 }
 
@@ -75,7 +77,7 @@ export async function openKnowledge(ctx: Context, request: KnowledgeRequest): Pr
     person,
     room,
     passages,
-    isByWordsAlone: request.isByWordsAlone,
+    disclosure: request.disclosure,
     find: async () => (await sql(findAssistantKnowledge, values))[0],
   })
   if (request.canSearch) {
@@ -83,8 +85,8 @@ export async function openKnowledge(ctx: Context, request: KnowledgeRequest): Pr
     return { passages, instructions: { type: 'text', text }, tools: createKnowledgeTools(reader) }
   }
   const text = describe(knowledge, 'were searched for the question, which the passages follow')
-  const find = async (): Promise<TextPart> => ({ type: 'text', text: await searchOnce(ctx, reader, request.question) })
-  const search = { maxTokens: MAX_READ_TOKENS, find }
+  const find = lazyPromise(() => searchOnce(ctx, reader, request.question))
+  const search = { maxTokens: Math.min(MAX_READ_TOKENS, room), find }
   return { passages, instructions: { type: 'text', text }, search, tools: [] }
 }
 
@@ -125,13 +127,13 @@ const describe = ({ name }: AssistantKnowledge, state: string): string =>
   'any more. If the passages do not answer a question, say so.'
 
 /** Searches for a model that does not search by itself. The model is told of a failure, so that it does not answer as if nothing were there. */
-async function searchOnce(ctx: Context, reader: KnowledgeReader, question: string): Promise<string> {
-  if (question.trim() === '') return 'The question has no text, so nothing was searched.'
+async function searchOnce(ctx: Context, reader: KnowledgeReader, question: string): Promise<TextPart> {
+  if (question.trim() === '') return { type: 'text', text: 'The question has no text, so nothing was searched.' }
   const found = await reader.search(question)
-  if (typeof found === 'string') return found
+  if (typeof found === 'string') return { type: 'text', text: found }
   ctx.services.log.warn(
     { requestId: ctx.requestId },
     'the knowledge of an assistant could not be searched for a question',
   )
-  return 'The files could not be searched for this question. Say so in the answer.'
+  return { type: 'text', text: 'The files could not be searched for this question. Say so in the answer.' }
 }

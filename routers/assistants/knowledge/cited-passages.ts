@@ -36,6 +36,11 @@ export class CitedPassages {
     this.#last = last
   }
 
+  /** The number of passages that the model was given. */
+  get size(): number {
+    return this.#passages.size
+  }
+
   /** Gives a passage its number; the same passage keeps it. */
   giveNumber(passage: ReadPassage): number {
     const place = `${passage.file} ${passage.from}`

@@ -22,7 +22,7 @@ import type { EmbeddedTexts } from '../../core/embedder.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import type { PlannedJob } from '../../ports/job-queue.ts'
-import { loadPayer } from './embed-question.ts'
+import { isEmbedding, loadPayer } from './embed-question.ts'
 import { switchIfWhole } from './index-exchange.ts'
 import { derivePartKey, openPart, passageName, sealPart, vectorName } from './sealed-parts.ts'
 import { buildSearchedText, type PassageContent } from './searched-text.ts'
@@ -54,7 +54,7 @@ export async function planEmbeddings({ services }: Context, em: Transaction, fil
  * off, so that no provider gets a text then. The job is planned again once a process has an embedding model.
  */
 export async function embedFile(ctx: Context, embeddingId: number): Promise<void> {
-  if (!ctx.services.settings.knowledge.embedding) return
+  if (!isEmbedding(ctx)) return
   const [work] = await ctx.services.sql(findPendingEmbedding, [embeddingId])
   if (!work) return
   const end = performance.now() + MAX_RUN_MS

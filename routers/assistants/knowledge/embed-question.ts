@@ -2,29 +2,48 @@ import { type ActiveIndex, findPayer } from '../../../entities/assistants/knowle
 import type { Caller } from '../../core/caller.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
+import type { KnowledgeDisclosure } from './disclosure.ts'
+
+/** True if the installation has an embedding model, which may read questions, and for which files wait. */
+export const isEmbedding = ({ services }: Pick<Context, 'services'>): boolean =>
+  services.settings.knowledge.embedding !== undefined
 
 /** Milliseconds after which a search goes by words alone. */
 const MAX_WAIT_MS = 5000
 
+interface EmbeddedQuestion {
+  question: string
+  /** Present in a room. Without it, or after it has failed, people would not know of the embedding. */
+  disclosure: KnowledgeDisclosure | undefined
+  /** The caller if absent. */
+  payer: Caller | undefined
+}
+
 /**
  * Embeds a question at the cost of who asks. Returns undefined if the search is to go by words alone: without a set model, without the
- * right to ask models, or if the model does not answer in time or has no vector of the right length.
+ * right to ask models, or if the model does not answer in time or has no vector of the right length, or if the
+ * room could not be told.
  */
 export async function embedQuestion(
   ctx: Context,
   { model, dimensions, length }: ActiveIndex,
-  question: string,
-  caller: Caller = ctx.callerContext.current,
+  { question, disclosure, payer: caller = ctx.callerContext.current }: EmbeddedQuestion,
 ): Promise<number[] | undefined> {
   const { services, requestId } = ctx
   // Without a length there are no vectors yet.
-  if (!services.settings.knowledge.embedding || length === null || !mayAsk(caller)) return undefined
+  if (!isEmbedding(ctx) || length === null || !mayAsk(caller)) return undefined
   const gone = ctx.signal()
-  const signal = AbortSignal.any([gone, AbortSignal.timeout(MAX_WAIT_MS)])
   try {
-    const texts = [question]
-    const request = { caller, requestId, model, dimensions: dimensions ?? undefined, texts, signal }
-    const { vectors } = await services.ai.embed(request)
+    await disclosure?.beforeEmbedding(question, model)
+    const { vectors } = await services.ai.embed({
+      caller,
+      roomId: disclosure?.room,
+      requestId,
+      model,
+      dimensions: dimensions ?? undefined,
+      texts: [question],
+      signal: AbortSignal.any([gone, AbortSignal.timeout(MAX_WAIT_MS)]),
+    })
     const [vector] = vectors
     if (vector?.length === length && vector.every(Number.isFinite)) return vector
     services.log.warn({ requestId, model, length: vector?.length }, 'an embedding has another length than its index')

@@ -11,6 +11,7 @@ import { estimateTokens } from '../../ports/ai/token-estimate.ts'
 import { ToolFailure } from '../../ports/ai/tool-servers.ts'
 import type { Vault } from '../../ports/vault.ts'
 import type { CitedPassages, ReadPassage } from './cited-passages.ts'
+import type { KnowledgeDisclosure } from './disclosure.ts'
 import { derivePartKey, openPart, passageName } from './sealed-parts.ts'
 import { searchKnowledge } from './search.ts'
 import type { PassageContent } from './searched-text.ts'
@@ -19,11 +20,16 @@ import type { PassageContent } from './searched-text.ts'
 const MAX_PASSAGES = 8
 export const MAX_READ_TOKENS = 3000
 
+/** Searches for one answer, as each may cost an embedding. */
+const MAX_SEARCHES = 30
+
 /** Passages of a file that are read at once. */
 const READ_BATCH = 50
 
 /** Files on a page of the list. */
 const PAGE_SIZE = 50
+
+const NO_MORE = 'No more can be read for this answer. Answer with what you have.'
 
 interface ReaderOptions {
   /** The person who asks. */
@@ -31,8 +37,8 @@ interface ReaderOptions {
   /** The tokens that all readings of an answer take together. */
   room: number
   passages: CitedPassages
-  /** True if no other model may read what is searched. */
-  isByWordsAlone: boolean
+  /** Present in a room. */
+  disclosure: KnowledgeDisclosure | undefined
   /** Finds the knowledge, if the person may still use it. */
   find(): Promise<AssistantKnowledge | undefined>
 }
@@ -42,6 +48,7 @@ export class KnowledgeReader {
   readonly #ctx: Context
   readonly #options: ReaderOptions
   #room: number
+  #searches = 0
 
   constructor(ctx: Context, options: ReaderOptions) {
     this.#ctx = ctx
@@ -52,6 +59,7 @@ export class KnowledgeReader {
   /** Finds the best passages for a question, in one file if its path is given. */
   search(query: string, path?: string): Promise<string | ToolFailure> {
     return this.#withKnowledge(async ({ id, ownerId }) => {
+      if (++this.#searches > MAX_SEARCHES) return new ToolFailure(NO_MORE)
       const [file] = path === undefined ? [] : await this.#ctx.services.sql(findReadableFile, [id, path])
       if (path !== undefined && !file) return new ToolFailure('There is no such file.')
       const hits = await searchKnowledge(this.#ctx, {
@@ -61,7 +69,7 @@ export class KnowledgeReader {
         fileId: file?.id,
         query,
         limit: MAX_PASSAGES,
-        isByWordsAlone: this.#options.isByWordsAlone,
+        disclosure: this.#options.disclosure,
       })
       const found = hits.map(({ file, page, headings, from, to, text }) => ({
         file: file.id,
@@ -72,7 +80,8 @@ export class KnowledgeReader {
         to,
         text,
       }))
-      return this.#write(found).text || 'Nothing was found.'
+      const { text } = await this.#write(found)
+      return text || 'Nothing was found.'
     })
   }
 
@@ -82,7 +91,7 @@ export class KnowledgeReader {
       const { sql, vault } = this.#ctx.services
       const rows = await sql(listFileContent, [id, path, from, READ_BATCH])
       if (rows.length === 0) return new ToolFailure('There is no such file, or it ends before.')
-      const { text, count } = this.#write(rows.map((row) => openPassage(vault, row)))
+      const { text, count } = await this.#write(rows.map((row) => openPassage(vault, row)))
       const next = rows[count]
       return next ? `${text}\n\nThe file goes on from ${next.from}.` : text
     })
@@ -104,7 +113,7 @@ export class KnowledgeReader {
   }
 
   async #withKnowledge(work: (knowledge: AssistantKnowledge) => Promise<string | ToolFailure>) {
-    if (this.#room <= 0) return new ToolFailure('No more can be read for this answer. Answer with what you have.')
+    if (this.#room <= 0) return new ToolFailure(NO_MORE)
     const knowledge = await this.#options.find()
     if (!knowledge) return new ToolFailure('The files may not be used any more.')
     try {
@@ -117,7 +126,7 @@ export class KnowledgeReader {
   }
 
   /** Writes passages as far as there is room. The first one is written in any case. */
-  #write(passages: readonly ReadPassage[]): { text: string; count: number } {
+  async #write(passages: readonly ReadPassage[]): Promise<{ text: string; count: number }> {
     let room = Math.min(MAX_READ_TOKENS, this.#room)
     const written: string[] = []
     for (const passage of passages.slice(0, MAX_PASSAGES)) {
@@ -128,6 +137,7 @@ export class KnowledgeReader {
       this.#room -= tokens
       written.push(writePassage(passage, `${this.#options.passages.giveNumber(passage)}`))
     }
+    if (written.length > 0) await this.#options.disclosure?.beforeReading(this.#options.passages.size)
     return { text: written.join('\n\n'), count: written.length }
   }
 }

@@ -23,6 +23,7 @@ import {
   sourceFile,
 } from './compare-files.ts'
 import { delayFailed, embedFile } from './embed-file.ts'
+import { isEmbedding } from './embed-question.ts'
 import { explainState } from './explain-state.ts'
 import { deleteRetired, describeIndexes, planLostEmbeddings, prepareIndex, rebuildIndex } from './index-exchange.ts'
 import { type OpenedCitation, openCitation } from './open-citation.ts'
@@ -210,9 +211,6 @@ export const knowledgeRouter = router({
     return { planned: planned + (await planLostEmbeddings(ctx)) }
   }),
 })
-
-/** True if the installation has an embedding model; without one nothing waits for it. */
-const isEmbedding = ({ services }: Context): boolean => services.settings.knowledge.embedding !== undefined
 
 const LOST_BATCH_SIZE = 1000
 

@@ -21,6 +21,7 @@ import type {
   SealedVectors,
   VectorQuery,
 } from '../../ports/knowledge-indexes.ts'
+import type { KnowledgeDisclosure } from './disclosure.ts'
 import { embedQuestion } from './embed-question.ts'
 import { derivePartKey, openPart, passageName } from './sealed-parts.ts'
 import type { PassageContent } from './searched-text.ts'
@@ -47,8 +48,8 @@ interface Search {
   fileId?: number | undefined
   query: string
   limit: number
-  /** True if no model may read the query. */
-  isByWordsAlone?: boolean
+  /** Present in a room. */
+  disclosure?: KnowledgeDisclosure | undefined
   /** Who pays for the vector of the question; the caller if absent. */
   payer?: Caller | undefined
   /** Is called if the question has no vector, though there is an embedding model. */
@@ -94,11 +95,10 @@ export async function searchKnowledge(ctx: Context, search: Search): Promise<Kno
 /** Returns undefined for a search by words alone. */
 async function embedQuery(
   ctx: Context,
-  { query, isByWordsAlone = false, payer, reportWordsAlone }: Search,
+  { query, disclosure, payer, reportWordsAlone }: Search,
   index: ActiveIndex,
 ): Promise<number[] | undefined> {
-  if (isByWordsAlone) return undefined
-  const embedding = await embedQuestion(ctx, index, query, payer)
+  const embedding = await embedQuestion(ctx, index, { question: query, disclosure, payer })
   if (!embedding) reportWordsAlone?.()
   return embedding
 }

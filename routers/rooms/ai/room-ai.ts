@@ -1,5 +1,3 @@
-import { createHmac } from 'node:crypto'
-import { Readable } from 'node:stream'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { AI_USER_ID } from '../../../entities/identity/user.ts'
@@ -14,7 +12,6 @@ import {
   findLostDisclosure,
   listDisclosures,
 } from '../../../entities/rooms/room-disclosure.sql.ts'
-import type { DisclosedPart } from '../../../entities/rooms/room-disclosure.ts'
 import { type ChatContext, canAskInRooms } from '../../ai/chat-context.ts'
 import { startCall } from '../../ai/start-call.ts'
 import type { ChangeRecorder } from '../../core/change-recorder.ts'
@@ -23,7 +20,6 @@ import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import { about, host, router, userWith, withBodySize } from '../../core/trpc.ts'
-import type { Message } from '../../ports/ai/messages.ts'
 import { ANSWER_LEASE_MS, type AnswerDisclosure } from '../../ports/room-answers.ts'
 import { resourceId } from '../../resource/ids.ts'
 import { rowAction } from '../../verbs/action.ts'
@@ -33,6 +29,8 @@ import { assertKeyInUse } from '../key-epochs.ts'
 import { createUnknownRoomProblem, enterRoom } from '../room-access.ts'
 import { rooms } from '../rooms.ts'
 import { lockForWriter } from '../send-message.ts'
+import { hashDisclosedParts } from './disclosed-parts.ts'
+import { RoomKnowledgeDisclosure } from './knowledge-disclosure.ts'
 import { type AnswerCall, writeAnswer } from './room-answer.ts'
 import { type RoomQuestion, roomQuestion, toAiRequest } from './room-question.ts'
 
@@ -145,15 +143,17 @@ async function askInRoom(ctx: ChatContext, question: RoomQuestion): Promise<{ me
   using running = ctx.services.rooms.answers.open(ctx.caller.person.id)
   const { signal } = running
   const approvalMode = question.mayAsk ? 'inline' : undefined
-  const options = { roomId: Number(question.id), approvalMode } as const
+  const key = Buffer.from(question.key, 'base64')
+  const knowledge = new RoomKnowledgeDisclosure(ctx, Number(question.id), key)
+  const options = { roomId: knowledge.room, disclosure: knowledge, approvalMode } as const
   // The room reads the answer, and not the client of this request.
   const roomContext = { ...ctx, signal: () => signal, watchUnread: () => {} }
   const call = await startCall(roomContext, toAiRequest(question), options)
-  const key = Buffer.from(question.key, 'base64')
   const disclosure = await disclose(ctx, question, { key, call }).catch((error: unknown) => {
     call.abandon()
     throw error
   })
+  knowledge.begin(disclosure.id)
   // Only the call itself keeps the disclosed messages while the answer is awaited.
   const { messages: _, key: __, id: ___, ...where } = question
   const { model, assistant } = call
@@ -178,7 +178,7 @@ async function disclose(
     const { disclosures: maxDisclosures } = ctx.services.settings.rooms
     const asked = [call.provider, call.model, parts]
     const limits = [ANSWER_LEASE_MS, maxDisclosures]
-    const values = [room, ctx.caller.person.id, ...asked, ...limits, call.assistant ?? null]
+    const values = [room, ctx.caller.person.id, ...asked, ...limits, call.assistant ?? null, call.passages ?? null]
     const [inserted] = await runStatement(em, beginDisclosure, values)
     const { id, dropped } = inserted as { id: number; dropped: number[] }
     for (const old of dropped) changes.add([`room:${room}`], 'deleted', 'room-disclosures', old)
@@ -220,43 +220,4 @@ function findMissingMessages({ hasThread, replaced, known }: AnswerTarget, quest
       source === null || inRoom.has(Number(source)) ? [] : [createIssue('messages', at, 'source')],
     ),
   ]
-}
-
-type QuestionMessage = RoomQuestion['messages'][number]
-
-/**
- * Describes each disclosed part by its origin, its size and a hash that only holders of the key can compare.
- * `sentMessages` are the same messages with the content of their attachments; stored files are read for their hash.
- */
-async function hashDisclosedParts(
-  key: Buffer,
-  messages: readonly QuestionMessage[],
-  sentMessages: readonly Message[],
-): Promise<DisclosedPart[]> {
-  const parts: DisclosedPart[] = []
-  for (const [at, { role, source, content }] of messages.entries())
-    for (const [index, part] of content.entries()) {
-      const [kind, content] = readContent(sentMessages[at]?.content[index])
-      const attachment = part.type === 'attachment' && { attachment: part.id }
-      parts.push({ role, message: source, ...attachment, kind, ...(await hashContent(key, content)) })
-    }
-  return parts
-}
-
-function readContent(part: Message['content'][number] | undefined): [kind: string, content: Readable | Buffer] {
-  if (part?.type === 'text') return ['text', Buffer.from(part.text)]
-  if (part?.type === 'file') return [part.mime, Buffer.from(part.data, 'base64')]
-  if (part?.type === 'stored-file') return [part.mime, part.content.open()]
-  return ['name', Buffer.from(part?.type === 'skipped' ? part.name : '')]
-}
-
-/** Computes size and HMAC while streaming the content. */
-async function hashContent(key: Buffer, content: Readable | Buffer): Promise<Pick<DisclosedPart, 'bytes' | 'hash'>> {
-  const hash = createHmac('sha256', key)
-  let bytes = 0
-  for await (const piece of content instanceof Readable ? content : [content]) {
-    hash.update(piece)
-    bytes += piece.length
-  }
-  return { bytes, hash: hash.digest('base64url') }
 }

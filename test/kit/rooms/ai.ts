@@ -55,6 +55,11 @@ export interface Disclosure {
   answer: string | null
   endedAt: string | null
   parts: { role: string; message: string | null; kind: string; bytes: number; hash: string }[]
+  knowledge: {
+    embedding: { provider: string; model: string } | null
+    searches: { bytes: number; hash: string }[]
+    passages: number
+  } | null
 }
 
 export const listDisclosures = async (by: RoomClient, room: string) =>

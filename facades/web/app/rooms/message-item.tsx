@@ -232,7 +232,7 @@ function DisclosureDialog({ disclosure, close }: { disclosure: Disclosure; close
   const { getModelName } = useRoom()
   const members = useRoomView((view) => view.members)
   const byId = useRoomView((view) => view.byId)
-  const { model, assistant, provider, parts, createdAt } = disclosure
+  const { model, assistant, provider, parts, knowledge, createdAt } = disclosure
   const texts = parts.filter(({ kind }) => kind === 'text')
   const files = parts.filter(({ kind }) => kind !== 'text')
   const bytes = parts.reduce((sum, part) => sum + part.bytes, 0)
@@ -253,7 +253,9 @@ function DisclosureDialog({ disclosure, close }: { disclosure: Disclosure; close
         <li>{t('app.rooms.disclosedMessages', { count: texts.length })}</li>
         {files.length > 0 && <li>{t('app.rooms.disclosedFiles', { count: files.length })}</li>}
         <li>{t('app.rooms.disclosedBytes', { count: bytes })}</li>
+        {knowledge && <li>{t('app.rooms.disclosedPassages', { count: knowledge.passages })}</li>}
       </ul>
+      {knowledge?.embedding && <p>{t('app.rooms.disclosedSearches', knowledge.embedding)}</p>}
       {quoted.length > 0 && (
         <ul className={styles.quotations}>
           {[...new Set(quoted)].map(({ id, authorName, text, model: by, assistant: asked }) => (

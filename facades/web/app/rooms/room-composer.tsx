@@ -232,6 +232,13 @@ function AskPanel(props: AskPanelProps) {
         )}
         {model && <span className="hint">{model.providerName}</span>}
       </p>
+      {assistant?.knowledge && (
+        <p className="hint">
+          {t('app.rooms.ask.mayQuote', { name: assistant.knowledge.name })}
+          {assistant.knowledge.embedding !== null &&
+            ` ${t('app.rooms.ask.embeds', { model: assistant.knowledge.embedding })}`}
+        </p>
+      )}
       {scopes.map((each) => (
         <Choice
           key={each}
