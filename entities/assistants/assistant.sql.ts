@@ -122,6 +122,8 @@ export interface ListedAssistant {
   fallback: string[]
   /** The parameters that no request changes. */
   parameters: AssistantParameters
+  /** True if people may have another model answer with its instructions. */
+  allowModelSelect: boolean
   isFavorite: boolean
   /** The files from which its answers may quote; null without. */
   knowledge: ShownKnowledge | null
@@ -159,7 +161,8 @@ export const listAssistants = statement<{ assistant: ListedAssistant; total: num
             'published', a.published, 'latest', a.latest, 'waiting', case when ${isEditor('a', viewer.person)} then a.proposed end,
             'owner', o.name, 'mayEdit', ${isEditor('a', viewer.person)}, 'isOwner', a.owner_id is not distinct from ${viewer.person},
             'mayRemix', ${isRemixable('a', viewer.person)}, 'isFavorite', ${isFavorite('a', viewer.person)},
-            'model', v.model, 'fallback', v.fallback, 'parameters', v.parameters, 'knowledge', ${shownKnowledge('v', '$7::bool')}) as assistant,
+            'model', v.model, 'fallback', v.fallback, 'parameters', v.parameters,
+            'allowModelSelect', v.allow_model_select, 'knowledge', ${shownKnowledge('v', '$7::bool')}) as assistant,
           (count(*) over ())::int as total
      from ${assistants} a join ${versions} v on v.assistant_id = a.id and ${shownVersion}
      left join ${users} o on o.id = a.owner_id
@@ -173,7 +176,6 @@ interface AssistantRow extends ListedAssistant {
   texts: string
   groups: string[]
   allowRemix: boolean
-  allowModelSelect: boolean
   /** Usernames, in the order in which they would inherit. */
   editors: string[]
   /** The version that an administrator refused, and the reason. */
@@ -236,10 +238,12 @@ export interface VersionRow extends VersionSettings {
   allowModelSelect: boolean
   /** The storage key of the picture. */
   avatar: string | null
+  /** The identifier of the picture below `/proxy/storage/`. */
+  picture: string | null
 }
 
 const versionColumns = `v.number, v.name, v.description, v.model, to_json(v.fallback) as fallback, v.parameters,
-          to_json(v.tools) as tools, v.knowledge_id as knowledge, v.texts, to_json(v.tags) as tags, v.allow_model_select as "allowModelSelect", v.avatar`
+          to_json(v.tools) as tools, v.knowledge_id as knowledge, v.texts, to_json(v.tags) as tags, v.allow_model_select as "allowModelSelect", v.avatar, ${avatarOf('v')} as picture`
 
 /** Finds a version of an assistant that a person may change. Values: the person's id, the handle, and the number. */
 export const findVersion = statement<VersionRow>(
@@ -353,6 +357,20 @@ export const setAudience = statement<never>(
 export const setOwner = statement<never>(
   'set-assistant-owner',
   `update ${assistants} set owner_id = $2::int, updated_at = now() where id = $1::int`,
+)
+
+/**
+ * Makes an editor the owner of an assistant, and its owner the last editor; selects nothing if the username is that of no
+ * editor. Values: the assistant's id, the owner's id, and the username.
+ */
+export const handOverAssistant = statement<{ owner: number }>(
+  'hand-over-assistant',
+  `with heir as (
+     delete from ${editors} e using ${users} u where e.assistant_id = $1::int and u.id = e.user_id and u.username = $3::text returning e.user_id
+   ), added as (
+     insert into ${editors} (assistant_id, user_id) select $1::int, $2::int from heir on conflict do nothing
+   )
+   update ${assistants} set owner_id = heir.user_id, updated_at = now() from heir where id = $1::int returning owner_id as owner`,
 )
 
 /** Selects the people of these usernames. Values: usernames. */

@@ -26,6 +26,7 @@ import {
   sharing,
   toContent,
 } from './content.ts'
+import { handOver } from './hand-over.ts'
 import { isEmbedding } from './knowledge/embed-question.ts'
 import { type AssistantReview, approve, publish, readReview, readWaiting, refuse, type WaitingPage } from './review.ts'
 import { deleteOwn, leave, type SharedAssistant, share } from './share-assistant.ts'
@@ -67,8 +68,6 @@ type ShownAssistant = ListedAssistant &
   Pick<AssistantTexts, 'detailDescription' | 'greeting' | 'starters'> & {
     /** The number of the version that is shown. */
     version: number
-    /** True if people may have another model answer with its instructions. */
-    allowModelSelect: boolean
     /** Present for editors. */
     groups?: string[]
     /** Present for editors. */
@@ -123,10 +122,10 @@ export const assistantsRouter = router({
   version: userWith('read')
     .meta(about('Read a version of an assistant that the caller may change, with its instructions.'))
     .input(versionInput)
-    .query(async ({ ctx, input }): Promise<AssistantContent & { version: number }> => {
+    .query(async ({ ctx, input }): Promise<AssistantContent & { version: number; avatar: string | null }> => {
       const [found] = await ctx.services.sql(findVersion, [ctx.caller.person.id, input.handle, input.version])
       if (!found) throw createUnknownAssistant()
-      return { version: found.number, ...toContent(ctx.services.vault, found) }
+      return { version: found.number, ...toContent(ctx.services.vault, found), avatar: found.picture }
     }),
 
   groups: userWith('read')
@@ -191,6 +190,11 @@ export const assistantsRouter = router({
     )
     .input(sharing.extend({ handle }).superRefine(refineSharing))
     .mutation(({ ctx, input }): Promise<SharedAssistant> => share(ctx, input)),
+
+  handOver: writer()
+    .meta(about('Make an editor the owner of an assistant of the caller, who becomes an editor.'))
+    .input(named.extend({ editor: z.string().min(1).max(255).describe('The username of the editor.') }))
+    .mutation(({ ctx, input }): Promise<{ handle: string; owner: string }> => handOver(ctx, input)),
 
   delete: writer()
     .meta(about('Delete an assistant of the caller with all its versions.'))

@@ -30,7 +30,7 @@ import { type AssistantContent, sealTexts, toContent } from './content.ts'
 import { release } from './review.ts'
 
 /** Assistants of one owner, and versions of one assistant. */
-const MAX_OWN = 200
+export const MAX_OWN = 200
 const MAX_VERSIONS = 2000
 
 interface NewAssistant {

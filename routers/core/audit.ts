@@ -19,6 +19,8 @@ const selfServiceCalls: Partial<Record<string, (input: Input) => boolean>> = {
   'accountInvitations.accept': () => true,
   'assistants.create': () => true,
   'assistants.delete': () => true,
+  'assistants.handOver': () => true,
+  'assistants.leave': () => true,
   'assistants.publish': () => true,
   'assistants.remix': () => true,
   'assistants.restore': () => true,

@@ -168,6 +168,25 @@ test('an editor leaves an assistant, which its owner cannot', async () => {
   expect((await owner.call('get', { handle })).data).toMatchObject({ editors: [] })
 })
 
+test('an owner hands an assistant over to an editor, and stays as one', async () => {
+  const { svc, owner, colleague, stranger, handle } = await createPeople()
+  await owner.create(handle)
+  const handOver = (person: typeof owner, editor = colleague.username) => person.call('handOver', { handle, editor })
+  expect((await handOver(owner)).issues?.[0]).toMatchObject({ path: ['editor'] })
+  const editors = [colleague.username]
+  await owner.call('share', { handle, audience: 'private', editors })
+  expect((await handOver(stranger)).status).toBe(404)
+  expect((await handOver(colleague)).problem).toBe('not_permitted')
+  expect((await callAssistants(svc, 'handOver', { handle, editor: colleague.username })).problem).toBe('signed_out')
+  expect((await handOver(owner, stranger.username)).status).toBe(422)
+
+  expect((await handOver(owner)).data).toEqual({ handle, owner: colleague.username })
+  expect((await colleague.call('get', { handle })).data).toMatchObject({ isOwner: true, editors: [owner.username] })
+  expect((await owner.call('get', { handle })).data).toMatchObject({ isOwner: false, mayEdit: true })
+  expect((await handOver(owner)).problem).toBe('not_permitted')
+  expect((await owner.call('delete', { handle })).status).toBe(403)
+})
+
 test('a save makes an immutable version, and restoring the first one makes a third', async () => {
   const { owner, handle } = await createPeople()
   await owner.create(handle)

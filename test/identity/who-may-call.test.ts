@@ -180,7 +180,7 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
   {
     open: 'a user',
     by: 'write',
-    to: 'assistants.create assistants.save assistants.publish assistants.restore assistants.share assistants.delete assistants.leave assistants.remix assistants.setAvatar assistants.favorite',
+    to: 'assistants.create assistants.save assistants.publish assistants.restore assistants.share assistants.handOver assistants.delete assistants.leave assistants.remix assistants.setAvatar assistants.favorite',
   },
   {
     open: 'a user',
