@@ -29,3 +29,10 @@ export const visibleVersions: SqlPredicate = (row, sql) => {
   return `exists (select from ${Assistant.tableName} ${assistant} where ${assistant}.id = ${row}.assistant_id
     and (${editableAssistants(assistant, sql)} or (${row}.number = ${assistant}.published and ${visibleAssistants(assistant, sql)})))`
 }
+
+/** A version that waits for approval, and the one that answers until then, which administrators compare. */
+export const reviewedVersions: SqlPredicate = (row, sql) => {
+  const assistant = sql.alias()
+  return `exists (select from ${Assistant.tableName} ${assistant} where ${assistant}.id = ${row}.assistant_id
+    and ${assistant}.proposed is not null and ${row}.number in (${assistant}.proposed, ${assistant}.published))`
+}

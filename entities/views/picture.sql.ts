@@ -1,4 +1,4 @@
-import { visibleVersions } from '../assistants/assistant-scope.ts'
+import { reviewedVersions, visibleVersions } from '../assistants/assistant-scope.ts'
 import { AssistantVersion } from '../assistants/assistant-version.ts'
 import { User } from '../identity/user.ts'
 import { joinedRooms, Room } from '../rooms/room.ts'
@@ -56,12 +56,11 @@ const compileVisiblePicture = (table: string, scope: SqlPredicate, isUnrestricte
       where p.avatar collate "C" = ${sql.bindFilter('key')('text')} and p.avatar is not null and ${scope('p', sql)} limit 1`,
   )
 
-const assistantPictures = compileVisiblePicture(AssistantVersion.tableName, visibleVersions, false)
 const roomPictures = compileVisiblePicture(Room.tableName, joinedRooms, false)
 
 /**
  * Statements by category of the picture, and by whether the viewer sees every row. Pictures of people are visible to those
- * who see their messages, pictures of rooms to members, and those of assistants to whoever may use them.
+ * who see their messages, pictures of rooms to members, and those of assistants to whoever may use or review them.
  */
 export const visiblePictures = {
   profile_avatars: {
@@ -69,5 +68,12 @@ export const visiblePictures = {
     scoped: compileVisiblePicture(User.tableName, knownAuthors, false),
   },
   room_avatars: { all: roomPictures, scoped: roomPictures },
-  assistant_avatars: { all: assistantPictures, scoped: assistantPictures },
+  assistant_avatars: {
+    all: compileVisiblePicture(
+      AssistantVersion.tableName,
+      (row, sql) => `(${visibleVersions(row, sql)} or ${reviewedVersions(row, sql)})`,
+      true,
+    ),
+    scoped: compileVisiblePicture(AssistantVersion.tableName, visibleVersions, false),
+  },
 }

@@ -101,11 +101,14 @@ export async function readWaiting(ctx: Context, page: { limit: number; offset: n
   return { assistants: rows.map(({ assistant }) => assistant), total: rows[0]?.total ?? 0 }
 }
 
+/** A content with the identifier of its picture below `/proxy/storage/`. */
+type ReviewedContent = AssistantContent & { avatar: string | null }
+
 /** What an administrator compares: the version that waits, and the one that answers until then. */
 export interface AssistantReview extends WaitingAssistant {
-  content: AssistantContent
+  content: ReviewedContent
   /** Null if no version answers yet. */
-  publishedContent: AssistantContent | null
+  publishedContent: ReviewedContent | null
 }
 
 export async function readReview({ services }: Context, handle: string): Promise<AssistantReview> {
@@ -115,7 +118,7 @@ export async function readReview({ services }: Context, handle: string): Promise
   const { id, ...waiting } = found
   const read = async (version: number | null) => {
     const [row] = version === null ? [] : await sql(findVersionOf, [id, version])
-    return row ? toContent(vault, row) : null
+    return row ? { ...toContent(vault, row), avatar: row.picture } : null
   }
   const [content, publishedContent] = await Promise.all([read(found.version), read(found.published)])
   // It was deleted in between.

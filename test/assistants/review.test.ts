@@ -1,3 +1,4 @@
+import sharp from 'sharp'
 import { expect, test } from 'vitest'
 import { answers } from '../kit/ai/provider.ts'
 import { startWithProvider } from '../kit/ai/provider-service.ts'
@@ -82,6 +83,23 @@ test('a later change stays with the editors until it is approved, and answers no
   expect(await ask(stranger.token, `assistant/${handle}`)).toMatchObject({ system: 'Answer as an archivist.' })
   expect((await ask(stranger.token, `assistant/${handle}@3`)).status).toBe(404)
   expect((await owner.call('publish', { handle, version: 1 })).data).toEqual({ handle, version: 1, isPublished: true })
+})
+
+test('an administrator sees the picture of a version while it waits', async () => {
+  const { svc, owner, stranger, admin, handle } = await createPeople()
+  await owner.create(handle)
+  await owner.shareWithAll(handle)
+  await admin.call('approve', { handle, version: 1 })
+  const image = sharp({ create: { width: 40, height: 30, channels: 3, background: 'navy' } })
+  const avatar = (await image.png().toBuffer()).toString('base64')
+  expect((await owner.call('setAvatar', { handle, avatar, publish: true })).data).toMatchObject({ isWaiting: true })
+
+  const { content, publishedContent } = (await admin.call('review', { handle })).data
+  expect(publishedContent.avatar).toBeNull()
+  const look = async (token: string) => (await svc.send('GET', `/proxy/storage/${content.avatar}`, { token })).status
+  expect([await look(admin.token), await look(stranger.token)]).toEqual([200, 404])
+  await admin.call('refuse', { handle, version: 2, reason: 'It shows a person.' })
+  expect([await look(admin.token), await look(owner.token)]).toEqual([404, 200])
 })
 
 test('a refusal tells its reason to the editors alone, and changes nothing else', async () => {
