@@ -24,6 +24,7 @@ import { ConflictNotice, KeptNotice } from './draft-notices.tsx'
 import styles from './editor-page.module.css'
 import { EndingSection } from './ending-section.tsx'
 import { explainHandle } from './handle-field.tsx'
+import { PictureSection } from './picture-section.tsx'
 import { SharingSection } from './sharing-section.tsx'
 
 interface ContentEditorProps {
@@ -31,12 +32,14 @@ interface ContentEditorProps {
   stored: StoredAssistant | undefined
   /** Its newest content. */
   form: ContentForm
+  /** The picture of its newest version. */
+  avatar: string | null
   models: readonly ChatModel[]
 }
 
 /** The form for the content of an assistant. Each save makes a version. */
-export function ContentEditor({ stored, form: saved, models }: ContentEditorProps) {
-  const { form, basedOn, isKept, change, discard, rebase, finish } = useEditorDraft(stored, saved)
+export function ContentEditor({ stored, form: saved, avatar, models }: ContentEditorProps) {
+  const { form, basedOn, isKept, change, discard, rebase, follow, finish } = useEditorDraft(stored, saved)
   const { save, isSaving, error } = useSave(stored, { form, basedOn, finish })
   const isDirty = !isSameForm(form, saved)
   const isOutdated = isDirty && stored !== undefined && basedOn !== null && basedOn < stored.latest
@@ -62,6 +65,7 @@ export function ContentEditor({ stored, form: saved, models }: ContentEditorProp
           <form id={FORM_ID} aria-label={t('app.assistants.content')} onSubmit={submit}>
             <ContentFields form={form} change={change} models={models} isNew={stored === undefined} />
           </form>
+          {stored && <PictureSection stored={stored} avatar={avatar} follow={follow} />}
           {stored && <SharingSection stored={stored} />}
           {stored && <EndingSection stored={stored} />}
         </div>
@@ -70,7 +74,8 @@ export function ContentEditor({ stored, form: saved, models }: ContentEditorProp
         <p className={styles.state} role="status">
           {describeState(stored, isDirty, isSaving)}
         </p>
-        <ErrorMessage error={error} />
+        {/* A conflict is explained above the form. */}
+        {!isOutdated && <ErrorMessage error={error} />}
         <Toolbar align="end">
           <Button type="submit" form={FORM_ID} value="keep" aria-disabled={isSaving || isOutdated}>
             {t('app.assistants.saveDraft')}
@@ -173,6 +178,11 @@ function useEditorDraft(stored: StoredAssistant | undefined, saved: ContentForm)
     discard,
     /** Has the draft replace the newest content, although it was made from an earlier one. */
     rebase: () => write({ form, basedOn: newest.basedOn }),
+    /** Has the draft replace a version of the person's own that follows the newest one with the same content. */
+    follow: (version: number) => {
+      const kept = getCurrent()
+      if (kept && kept.basedOn === newest.basedOn) write({ ...kept, basedOn: version })
+    },
     /** Ends the draft that was saved; a text that was written meanwhile stays as a draft from the saved version. */
     finish,
   }

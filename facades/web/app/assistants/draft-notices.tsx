@@ -5,6 +5,7 @@ import { t } from '../shared/text/labels.ts'
 import { Button } from '../shared/ui/button.tsx'
 import { Notice } from '../shared/ui/notice.tsx'
 import { Toolbar } from '../shared/ui/toolbar.tsx'
+import styles from './editor-page.module.css'
 
 const Differences = lazy(async () => ({ default: (await import('../shared/assistants/differences.tsx')).Differences }))
 
@@ -15,6 +16,9 @@ export const KeptNotice = ({ discard }: { discard: () => void }) => (
     <Button onClick={discard}>{t('app.assistants.discard')}</Button>
   </Notice>
 )
+
+/** Whoever saves at the end of the form would not see the notice. */
+const scrollThere = (notice: HTMLElement | null) => notice?.scrollIntoView({ block: 'nearest' })
 
 interface ConflictNoticeProps {
   stored: StoredAssistant
@@ -29,7 +33,7 @@ interface ConflictNoticeProps {
 export function ConflictNotice({ stored, mine, theirs, keepMine, discard }: ConflictNoticeProps) {
   const [isShown, setShown] = useState(false)
   return (
-    <Notice kind="warning" role="alert">
+    <Notice kind="warning" role="alert" className={styles.conflict} ref={scrollThere}>
       <p>{t('app.assistants.conflict', { version: stored.latest })}</p>
       {isShown && (
         <Suspense>

@@ -11,6 +11,7 @@ import { PageHead, usePageTitle } from '../shared/ui/page-head.tsx'
 import { Skeleton } from '../shared/ui/skeleton.tsx'
 import { ContentEditor } from './content-editor.tsx'
 import styles from './editor-page.module.css'
+import { HeadLabel } from './head-label.tsx'
 
 /** Makes an assistant. */
 export function NewAssistantPage() {
@@ -26,7 +27,12 @@ export function NewAssistantPage() {
         <PageError error={error} />
       ) : (
         models && (
-          <ContentEditor stored={undefined} form={{ ...emptyForm, model: model?.modelId ?? '' }} models={models} />
+          <ContentEditor
+            stored={undefined}
+            form={{ ...emptyForm, model: model?.modelId ?? '' }}
+            avatar={null}
+            models={models}
+          />
         )
       )}
     </Page>
@@ -43,11 +49,17 @@ export function EditorPage({ handle }: { handle: string }) {
       <PageHead>
         <h1 dir="auto">{data?.content.name}</h1>
         <Link to="/assistants/$handle/history" params={{ handle }} className={getButtonClass()}>
-          {t('app.assistants.history')}
+          <HeadLabel icon="later" text={t('app.assistants.history')} />
         </Link>
       </PageHead>
       {data && models ? (
-        <ContentEditor key={handle} stored={data.stored} form={toForm(handle, data.content)} models={models} />
+        <ContentEditor
+          key={handle}
+          stored={data.stored}
+          form={toForm(handle, data.content)}
+          avatar={data.content.avatar}
+          models={models}
+        />
       ) : error || modelsError ? (
         <PageError error={error ?? modelsError} />
       ) : (

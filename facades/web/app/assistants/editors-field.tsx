@@ -1,3 +1,4 @@
+import type { ReactNode } from 'react'
 import { PeopleSearch } from '../shared/people-search.tsx'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
@@ -10,10 +11,12 @@ interface EditorsFieldProps {
   /** Usernames. */
   editors: readonly string[]
   change: (editors: string[]) => void
+  /** Shows the button by which an editor becomes the owner. */
+  showHandOver: (username: string) => ReactNode
 }
 
 /** The people who may change an assistant beside its owner. */
-export function EditorsField({ editors, change }: EditorsFieldProps) {
+export function EditorsField({ editors, change, showHandOver }: EditorsFieldProps) {
   const { connection } = useSession()
   const taken = [...editors, connection.userinfo?.username]
   return (
@@ -25,6 +28,7 @@ export function EditorsField({ editors, change }: EditorsFieldProps) {
               {editors.map((username) => (
                 <li key={username} className={styles.row}>
                   <span>@{username}</span>
+                  {showHandOver(username)}
                   <IconButton
                     icon="close"
                     label={t('app.assistants.removeRow', { name: username })}

@@ -7,7 +7,6 @@ import { t } from '../shared/text/labels.ts'
 import { foldText } from '../shared/text/word-pattern.ts'
 import { getButtonClass } from '../shared/ui/button.tsx'
 import { ErrorNotice } from '../shared/ui/error-message.tsx'
-import { Icon } from '../shared/ui/icon.tsx'
 import { Input } from '../shared/ui/input.tsx'
 import { Lead, Page, PagePlaceholder } from '../shared/ui/page.tsx'
 import { PageHead, usePageTitle } from '../shared/ui/page-head.tsx'
@@ -15,6 +14,7 @@ import { Section } from '../shared/ui/section.tsx'
 import { Skeleton } from '../shared/ui/skeleton.tsx'
 import { AssistantCard } from './assistant-card.tsx'
 import styles from './gallery-page.module.css'
+import { HeadLabel } from './head-label.tsx'
 
 /** Shows the assistants that the person may use or change. */
 export function GalleryPage() {
@@ -26,7 +26,7 @@ export function GalleryPage() {
         <h1>{t('app.assistants')}</h1>
         {assistants?.length !== 0 && (
           <Link to="/assistants/new" className={getButtonClass('primary')}>
-            <Icon name="plus" /> {t('app.assistants.new')}
+            <HeadLabel icon="plus" text={t('app.assistants.new')} />
           </Link>
         )}
       </PageHead>

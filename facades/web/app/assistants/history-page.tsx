@@ -17,6 +17,7 @@ import { Page, PageError } from '../shared/ui/page.tsx'
 import { PageHead, usePageTitle } from '../shared/ui/page-head.tsx'
 import { Section } from '../shared/ui/section.tsx'
 import { Skeleton } from '../shared/ui/skeleton.tsx'
+import { HeadLabel } from './head-label.tsx'
 import styles from './history-page.module.css'
 
 type Version = Awaited<ReturnType<typeof api.assistants.versions.query>>[number]
@@ -40,7 +41,7 @@ export function HistoryPage({ handle }: { handle: string }) {
       <PageHead>
         <h1 dir="auto">{title}</h1>
         <Link to="/assistants/$handle/edit" params={{ handle }} className={getButtonClass()}>
-          {t('app.assistants.edit')}
+          <HeadLabel icon="edit" text={t('app.assistants.edit')} />
         </Link>
       </PageHead>
       {error && !data ? (

@@ -6,7 +6,8 @@ import { ASSISTANTS_KEY, refreshAssistants } from '../shared/models/assistants.t
 import { t } from '../shared/text/labels.ts'
 import { ActionForm } from '../shared/ui/action-form.tsx'
 import { Choice, ExplainedChoice } from '../shared/ui/choice.tsx'
-import { ErrorMessage } from '../shared/ui/error-message.tsx'
+import { ConfirmButton } from '../shared/ui/confirm-button.tsx'
+import { ErrorMessage, InlineError } from '../shared/ui/error-message.tsx'
 import { Facts } from '../shared/ui/facts.tsx'
 import { Section } from '../shared/ui/section.tsx'
 import styles from './editor-page.module.css'
@@ -76,7 +77,13 @@ function SharingForm({ stored }: { stored: StoredAssistant }) {
         ))}
       </fieldset>
       {audience === 'groups' && <GroupChoices chosen={groups} choose={setGroups} />}
-      <EditorsField editors={editors} change={setEditors} />
+      <EditorsField
+        editors={editors}
+        change={setEditors}
+        showHandOver={(username) =>
+          stored.editors?.includes(username) && <HandOver stored={stored} username={username} />
+        }
+      />
       <ExplainedChoice
         name="allowRemix"
         defaultChecked={stored.allowRemix}
@@ -84,6 +91,30 @@ function SharingForm({ stored }: { stored: StoredAssistant }) {
         hint={t('app.assistants.allowRemixHint')}
       />
     </ActionForm>
+  )
+}
+
+/** Makes an editor the owner, after which this form is theirs. */
+function HandOver({ stored: { handle, name }, username }: { stored: StoredAssistant; username: string }) {
+  const [error, setError] = useState<unknown>()
+  const handOver = () =>
+    api.assistants.handOver.mutate({ handle, editor: username }).then(refreshAssistants).catch(setError)
+  return (
+    <>
+      <ConfirmButton
+        kind="plain"
+        label={t('app.assistants.handOverTo', { username })}
+        confirmation={{
+          title: t('app.assistants.handOverTitle', { name, username }),
+          text: t('app.assistants.handOverText', { username }),
+          action: t('app.assistants.handOver'),
+        }}
+        act={handOver}
+      >
+        {t('app.assistants.handOver')}
+      </ConfirmButton>
+      <InlineError error={error} />
+    </>
   )
 }
 

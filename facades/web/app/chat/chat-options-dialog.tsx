@@ -1,4 +1,5 @@
-import { type ChatModel, listThinkingSteps, thinkingEfforts } from '../shared/models/models.ts'
+import { type AnswerModel, buildAssistantId, findAnsweringModel, findChosenBase } from '../shared/models/assistants.ts'
+import { type ChatModel, listThinkingSteps, thinkingEfforts, useModels } from '../shared/models/models.ts'
 import { t } from '../shared/text/labels.ts'
 import { Choice } from '../shared/ui/choice.tsx'
 import { Facts } from '../shared/ui/facts.tsx'
@@ -19,13 +20,17 @@ export interface ChatOptionsProps {
 export function ChatOptionsDialog(props: ChatOptionsProps & { close: () => void }) {
   const { instructions = '', options, model, save, close } = props
   const fixed = model?.assistant?.parameters ?? {}
+  const read = (form: FormData) => ({
+    ...readOptionsForm(form, options, fixed),
+    answerModel: readAnswerModel(form, model?.assistant?.handle) ?? options.answerModel,
+  })
   return (
     <FormDialog
       title={t('app.options')}
-      save={(form) => save(String(form.get('prompt') ?? '').trim(), readOptionsForm(form, options, fixed))}
+      save={(form) => save(String(form.get('prompt') ?? '').trim(), read(form))}
       close={close}
     >
-      {model?.assistant && <FixedSettings assistant={model.assistant} />}
+      {model?.assistant && <AssistantSettings assistant={model.assistant} chosen={options.answerModel} />}
       <LabelledField
         label={t('app.options.prompt')}
         hint={model?.assistant && t('app.assistants.instructionsFollow', { name: model.assistant.name })}
@@ -107,15 +112,50 @@ const stepLabels = {
   high: 'app.options.effortHigh',
 } as const
 
-/** Names the assistant and the model that it fixes. */
-const FixedSettings = ({ assistant: { name, base } }: { assistant: NonNullable<ChatModel['assistant']> }) => (
-  <Facts
-    facts={[
-      [t('app.assistants.one'), name],
-      [t('app.model'), `${base.label} · ${t('app.assistants.isFixed')}`],
-    ]}
-  />
-)
+interface AssistantSettingsProps {
+  assistant: NonNullable<ChatModel['assistant']>
+  chosen: AnswerModel | undefined
+}
+
+/** Names the assistant and the model that it fixes, or has the person choose another one. */
+function AssistantSettings({ assistant, chosen }: AssistantSettingsProps) {
+  const { handle, name, base, allowModelSelect } = assistant
+  const { data: models = [] } = useModels()
+  const own = findAnsweringModel(assistant, models)?.label ?? assistant.model
+  if (!allowModelSelect)
+    return (
+      <Facts
+        facts={[
+          [t('app.assistants.one'), name],
+          [t('app.model'), `${base.label} · ${t('app.assistants.isFixed')}`],
+        ]}
+      />
+    )
+  return (
+    <LabelledField label={t('app.model')} hint={t('app.assistants.answerModelHint', { name })}>
+      {(control) => (
+        <Select
+          {...control}
+          name="answerModel"
+          defaultValue={findChosenBase(buildAssistantId(handle), chosen)?.modelId ?? ''}
+        >
+          <option value="">{t('app.assistants.ownModel', { model: own })}</option>
+          {models.map(({ modelId, label }) => (
+            <option key={modelId} value={modelId}>
+              {label}
+            </option>
+          ))}
+        </Select>
+      )}
+    </LabelledField>
+  )
+}
+
+/** Returns the chosen model, which is empty for that of the assistant; undefined if there is nothing to choose. */
+function readAnswerModel(form: FormData, handle: string | undefined): AnswerModel | undefined {
+  const modelId = form.get('answerModel')
+  return handle === undefined || modelId === null ? undefined : { handle, modelId: String(modelId) }
+}
 
 /** Reads the form. Empty fields leave the parameter to the model; one that is not shown, or not to be changed, stays. */
 function readOptionsForm(

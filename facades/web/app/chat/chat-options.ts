@@ -5,6 +5,7 @@ import type { AiRequest } from '../shared/api/types.ts'
 import { TEMPORARY, useDraft } from '../shared/conversation/draft.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { isRecord, parseRecord } from '../shared/local-store.ts'
+import type { AnswerModel } from '../shared/models/assistants.ts'
 import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { buildConversationQuery, useConversation } from './conversations.ts'
@@ -17,13 +18,19 @@ export interface ChatOptions {
   parameters: Pick<Parameters, 'temperature' | 'effort' | 'maxTokens'>
   /** True if models may not call their tools. */
   areToolsOff?: boolean
+  answerModel?: AnswerModel | undefined
 }
 
 const defaultOptions: ChatOptions = { parameters: {} }
 
 function toOptions(value: unknown): ChatOptions {
   if (!isRecord(value) || !isRecord(value['parameters'])) return defaultOptions
-  return { parameters: value['parameters'], areToolsOff: value['areToolsOff'] === true }
+  const { parameters, areToolsOff, answerModel } = value
+  return {
+    parameters,
+    areToolsOff: areToolsOff === true,
+    ...(isRecord(answerModel) && { answerModel: answerModel as unknown as AnswerModel }),
+  }
 }
 
 const buildOptionsQuery = (key: ConversationKey, sealed: string | null | undefined) =>

@@ -2,7 +2,7 @@ import { useLocation, useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { isNotFound } from '../shared/api/error-text.ts'
 import { TEMPORARY } from '../shared/conversation/draft.ts'
-import { buildAssistantId, useAskable } from '../shared/models/assistants.ts'
+import { buildAssistantId, useAskable, withChosenBase } from '../shared/models/assistants.ts'
 import { ModelButton } from '../shared/models/model-button.tsx'
 import type { ChatModel } from '../shared/models/models.ts'
 import { useSession } from '../shared/session.tsx'
@@ -36,9 +36,10 @@ function NewChat() {
   const { data: models, error } = useAskable()
   const [isTemporary, setTemporary] = useState(false)
   const draftName = isTemporary ? TEMPORARY : undefined
-  const { model, isKnown, missingAssistant, choose, recordUse } = useFirstModel(draftName, models)
+  const { isKnown, missingAssistant, choose, recordUse, ...chosen } = useFirstModel(draftName, models)
   useLinkedAssistant(choose)
   const options = useFirstOptions(isTemporary)
+  const model = withChosenBase(chosen.model, options.options.answerModel)
   const canSend = !useIsSendingBlocked() && model !== undefined
   const { compared, button, bar } = useCompareChoice(models, model)
   const send = useFirstQuestion({ model, compared, recordUse, first: options, isTemporary })

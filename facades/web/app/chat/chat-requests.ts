@@ -1,7 +1,13 @@
 import type { AiRequest } from '../shared/api/types.ts'
 import { readChatSettings } from '../shared/chat-settings.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
-import { findBaseId, findMaxInput } from '../shared/models/assistants.ts'
+import {
+  findBaseId,
+  findChosenBase,
+  findMaxInput,
+  isAssistantId,
+  refreshAssistants,
+} from '../shared/models/assistants.ts'
 import { findModel } from '../shared/models/models.ts'
 import { refreshLimits } from '../shared/notices/limit-notice.tsx'
 import { findPageFile } from '../shared/page-files.ts'
@@ -75,6 +81,8 @@ async function runTurn(chat: ChatContext, { parent, partialAnswer, maxTokens }: 
   if (isKeeping(slug)) return
   const readRequest = (signal: AbortSignal) => buildRequest(chat, { parent, partialAnswer, maxTokens }, signal)
   const end = await turns.run({ slug, key, modelId, readRequest, parent, partialAnswer })
+  // The person may have lost an assistant that the page still lists.
+  if (end?.outcome === 'failed' && isAssistantId(modelId)) void refreshAssistants()
   if (end) void sendQueuedAfter(chat, end)
   await finishTurn(chat, parent)
 }
@@ -141,7 +149,9 @@ export async function buildRequest(
     readInstructions(key, slug),
     readOptions(key, slug),
   ])
-  const messages = toRequestMessages(history, findMaxInput(modelId), {
+  const answerModel = findChosenBase(modelId, options.answerModel)?.modelId
+  const answering = answerModel ?? modelId
+  const messages = toRequestMessages(history, findMaxInput(answering), {
     summaryRequest: t('app.summary.request'),
     writeFileName: (name) => t('app.files.sentName', { name }),
   })
@@ -149,7 +159,8 @@ export async function buildRequest(
     messages.push({ role: 'user', content: [{ type: 'text', text: t('app.message.continueInstruction') }] })
   return {
     model: modelId,
-    messages: isTemporary(slug) ? await includePageFiles(messages, modelId) : messages,
+    ...(answerModel !== undefined && { answerModel }),
+    messages: isTemporary(slug) ? await includePageFiles(messages, answering) : messages,
     ...(instructions !== '' && { system: [{ type: 'text', text: instructions, cache: {} }] }),
     ...(!isTemporary(slug) && { conversation: slug }),
     ...toRequestOptions(options, maxTokens),

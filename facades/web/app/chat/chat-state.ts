@@ -4,7 +4,7 @@ import type { Comparison, Side } from '../shared/conversation/answer.ts'
 import { focusField } from '../shared/conversation/composer.tsx'
 import type { StoredDraft } from '../shared/conversation/draft.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
-import { findMaxInput, useAskable } from '../shared/models/assistants.ts'
+import { findMaxInput, useAskable, withChosenBase } from '../shared/models/assistants.ts'
 import type { ChatModel } from '../shared/models/models.ts'
 import { useSession } from '../shared/session.tsx'
 import { copyBeginning, copyFile } from '../shared/upload-file.ts'
@@ -84,11 +84,12 @@ export function useChat(slug: string) {
   const messages = useMemo(() => flattenPages(query.data), [query.data])
   const isAnswering = turn !== undefined || turns.isAnswering(slug)
   const { steps, showBranch, targetNumber } = useShownBranch({ slug, query, messages, isAnswering })
-  const { model, isKnown, missingAssistant, choose, recordUse } = useChatModel(
+  const { isKnown, missingAssistant, choose, recordUse, ...chosenModel } = useChatModel(
     slug,
     query.data || query.error ? models : undefined,
     turn?.model ?? findLastModel(steps),
   )
+  const model = withChosenBase(chosenModel.model, preparation.options.answerModel)
   const queueDraft = useQueueDraft(slug)
   const queued = useQueuedQuestion(slug, queueDraft)
   const actions = useActions({ slug, key, model, choose, recordUse, steps, showBranch, setEditedNumber, queueDraft })

@@ -164,7 +164,7 @@ export const createTemporaryChat = async (key: ConversationKey, preparation: Pre
 /** The instructions and the options of a conversation. */
 interface Preparation {
   instructions: string
-  options: { parameters: object; areToolsOff?: boolean }
+  options: { parameters: object; areToolsOff?: boolean; answerModel?: { modelId: string } | undefined }
 }
 
 const sealPreparation = async (key: ConversationKey, { instructions, options }: Preparation) => ({
@@ -172,8 +172,8 @@ const sealPreparation = async (key: ConversationKey, { instructions, options }: 
   sealedOptions: isUsual(options) ? null : await key.seal(JSON.stringify(options)),
 })
 
-const isUsual = ({ parameters, areToolsOff = false }: Preparation['options']): boolean =>
-  !areToolsOff && Object.keys(parameters).length === 0
+const isUsual = ({ parameters, areToolsOff = false, answerModel }: Preparation['options']): boolean =>
+  !(areToolsOff || answerModel?.modelId) && Object.keys(parameters).length === 0
 
 export const saveOptions = async (key: ConversationKey, slug: string, options: Preparation): Promise<void> =>
   changeConversation(key, { slug, ...(await sealPreparation(key, options)) })

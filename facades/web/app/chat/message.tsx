@@ -101,7 +101,11 @@ export const AnswerMessage = memo(
         <SourceBoundary source={answer.text}>
           <AnswerBody answer={answer} isStreaming={isStreaming} />
           {answer.answeredBy !== undefined && (
-            <p className="hint">{t('app.message.answeredBy', { model: findModelLabel(answer.answeredBy, models) })}</p>
+            <p className="hint">
+              {t(answer.assistant ? 'app.assistants.answeredBy' : 'app.message.answeredBy', {
+                model: findModelLabel(answer.answeredBy, models),
+              })}
+            </p>
           )}
           {!isStreaming && !isComplete && <CutNotice answer={answer} message={step?.message} isLast={isLast} />}
         </SourceBoundary>

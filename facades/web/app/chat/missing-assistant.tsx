@@ -8,18 +8,23 @@ import { Notice } from '../shared/ui/notice.tsx'
 interface MissingAssistantNoticeProps {
   /** The name by which the assistant was asked. */
   modelId: string
+  /** True for a chat that may have answers of the assistant. */
+  isBegun: boolean
   models: readonly ChatModel[] | undefined
   choose: (modelId: string) => void
 }
 
 /** Says why the assistant of a chat cannot answer, and offers to choose another one. */
-export function MissingAssistantNotice({ modelId, models, choose }: MissingAssistantNoticeProps) {
+export function MissingAssistantNotice({ modelId, isBegun, models, choose }: MissingAssistantNoticeProps) {
   const { data: assistants } = useAssistants()
   const handle = readHandle(modelId)
   const found = assistants?.find((each) => each.handle === handle)
   return (
     <Notice kind="warning" layout="row" role="status">
-      <span>{found ? t('app.assistants.off', { name: found.name }) : t('app.assistants.gone', { handle })}</span>
+      <span>
+        {found ? t('app.assistants.off', { name: found.name }) : t('app.assistants.gone', { handle })}
+        {isBegun && ` ${t('app.assistants.answersStay')}`}
+      </span>
       <PickerButton
         models={models}
         model={undefined}

@@ -1,17 +1,42 @@
+import type { ReactNode } from 'react'
 import { t } from '../text/labels.ts'
+import { Avatar } from '../ui/avatar.tsx'
 import { type Content, toForm } from './content.ts'
 import styles from './differences.module.css'
 import { compareWords } from './word-difference.ts'
 
-/** Shows word by word what differs between two contents of an assistant. */
-export function Differences({ before, after }: { before: Content; after: Content }) {
+interface ShownContent extends Content {
+  /** Its picture; left out where contents without one are compared. */
+  avatar?: string | null
+}
+
+/** Shows word by word what differs between two contents of an assistant, and their pictures. */
+export function Differences({ before, after }: { before: ShownContent; after: ShownContent }) {
+  const hasOtherPicture = (before.avatar ?? null) !== (after.avatar ?? null)
   const changes = listParts(before).flatMap(([label, earlier], at) => {
     const later = listParts(after)[at]?.[1] ?? ''
     return earlier === later ? [] : [{ label, earlier, later }]
   })
-  if (changes.length === 0) return <p className="hint">{t('app.assistants.noDifference')}</p>
+  if (changes.length === 0 && !hasOtherPicture) return <p className="hint">{t('app.assistants.noDifference')}</p>
   return (
     <dl className={styles.differences}>
+      {hasOtherPicture && (
+        <div>
+          <dt>{t('app.settings.avatar')}</dt>
+          <dd className={styles.pictures}>
+            {before.avatar && (
+              <Change kind="removed">
+                <Avatar name={before.name} picture={before.avatar} />
+              </Change>
+            )}
+            {after.avatar && (
+              <Change kind="added">
+                <Avatar name={after.name} picture={after.avatar} />
+              </Change>
+            )}
+          </dd>
+        </div>
+      )}
       {changes.map(({ label, earlier, later }) => (
         <div key={label}>
           <dt>{label}</dt>
@@ -24,19 +49,28 @@ export function Differences({ before, after }: { before: Content; after: Content
   )
 }
 
-/** Screen readers are told in words what was added and what was removed. */
 const WordDifference = ({ before, after }: { before: string; after: string }) =>
-  compareWords(before, after).map(({ kind, text }, at) => {
-    if (kind === 'same') return text
-    const Change = kind === 'added' ? 'ins' : 'del'
-    return (
+  compareWords(before, after).map(({ kind, text }, at) =>
+    kind === 'same' ? (
+      text
+    ) : (
       // biome-ignore lint/suspicious/noArrayIndexKey: pieces have no identity but their position.
-      <Change key={at}>
-        <span className="off-screen">{t(kind === 'added' ? 'app.assistants.added' : 'app.assistants.removed')}</span>
+      <Change key={at} kind={kind}>
         {text}
       </Change>
-    )
-  })
+    ),
+  )
+
+/** Screen readers are told in words what was added and what was removed. */
+function Change({ kind, children }: { kind: 'added' | 'removed'; children: ReactNode }) {
+  const Mark = kind === 'added' ? 'ins' : 'del'
+  return (
+    <Mark>
+      <span className="off-screen">{t(kind === 'added' ? 'app.assistants.added' : 'app.assistants.removed')}</span>
+      {children}
+    </Mark>
+  )
+}
 
 /** The parts of a content as texts, in the order of the form. */
 function listParts(content: Content): readonly (readonly [label: string, text: string])[] {

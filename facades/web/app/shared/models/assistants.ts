@@ -72,18 +72,8 @@ const toChatModels = (assistants: readonly Assistant[], models: readonly ChatMod
   assistants.flatMap((assistant) => {
     const base = findAnsweringModel(assistant, models)
     if (!base) return []
-    const { handle, name, description, published, latest, mayEdit } = assistant
-    const whole: ChatModel = {
-      ...base,
-      modelId: buildAssistantId(handle),
-      label: name,
-      description: description || undefined,
-      providerName: t('app.assistants'),
-      isDefault: false,
-      deprecationDate: null,
-      successor: null,
-      assistant: { ...assistant, base },
-    }
+    const { handle, name, published, latest, mayEdit } = assistant
+    const whole = toChatModel(assistant, base)
     const draft = {
       ...whole,
       modelId: buildAssistantId(handle, latest),
@@ -91,6 +81,38 @@ const toChatModels = (assistants: readonly Assistant[], models: readonly ChatMod
     }
     return [...(published === null ? [] : [whole]), ...(mayEdit && published !== latest ? [draft] : [])]
   })
+
+const toChatModel = (assistant: Assistant, base: ChatModel): ChatModel => ({
+  ...base,
+  modelId: buildAssistantId(assistant.handle),
+  label: assistant.name,
+  description: assistant.description || undefined,
+  providerName: t('app.assistants'),
+  isDefault: false,
+  deprecationDate: null,
+  successor: null,
+  assistant: { ...assistant, base },
+})
+
+/** A model that a person has chosen for a chat to answer for an assistant in place of its own. */
+export interface AnswerModel {
+  handle: string
+  modelId: string
+}
+
+/** Returns the model that was chosen to answer for an assistant, if the assistant allows that, and the person may ask it. */
+export function findChosenBase(modelId: string, chosen: AnswerModel | undefined): ChatModel | undefined {
+  if (!chosen || modelId.replace(/@.*/, '') !== buildAssistantId(chosen.handle)) return undefined
+  return findAssistant(modelId)?.allowModelSelect ? findModel(chosen.modelId) : undefined
+}
+
+/** Returns a model, or an assistant with the model that was chosen to answer for it. */
+export function withChosenBase(model: ChatModel | undefined, chosen: AnswerModel | undefined): ChatModel | undefined {
+  if (!model?.assistant) return model
+  const { assistant, modelId, label } = model
+  const base = findChosenBase(modelId, chosen)
+  return base ? { ...toChatModel(assistant, base), modelId, label } : model
+}
 
 /** Returns the model that answers by a name: that of an assistant which the page has read, or the name itself. */
 export function findBaseId(modelId: string): string {

@@ -83,10 +83,10 @@ const EFFORT_NAMES = ['effort', 'reasoning_effort', 'reasoningEffort', 'maxThink
 
 const isReachable = ({ status }: Model) => status !== 'offline'
 
-/** Returns the label of a model or an assistant, or its id if it is no longer offered. */
+/** Returns the label of a model or an assistant, or its id or handle if it is no longer offered. */
 export const findModelLabel = (modelId: string, models: readonly ChatModel[]): string =>
   (models.find((model) => model.modelId === modelId) ?? models.find((model) => model.modelId === dropVersion(modelId)))
-    ?.label ?? modelId
+    ?.label ?? modelId.replace(/^assistant\//, '@')
 
 /** Models have names with an at sign, too, but none of another model before it. */
 const dropVersion = (modelId: string): string => modelId.replace(/^(assistant\/[^@]*)@\d+$/, '$1')
