@@ -1,4 +1,5 @@
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
+import sharp from 'sharp'
 import { expect, test } from 'vitest'
 import { answers } from '../kit/ai/provider.ts'
 import { startWithProvider } from '../kit/ai/provider-service.ts'
@@ -10,8 +11,14 @@ import { openChat } from '../kit/web/chat.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
 import { waitForAddress } from '../kit/web/pages.ts'
 
-const models = ['mock-1', 'mock-2'].map((id) => ({ id, label: id === 'mock-1' ? 'Mock 1' : 'Mock 2', external: true }))
-const app = shareResource(() => startWithProvider(answers('Look into the catalogue.'), { models }))
+const models = [1, 2, 3].map((number) => ({
+  id: `mock-${number}`,
+  label: `Mock ${number}`,
+  external: true,
+  tools: ['weather', 'patient'],
+}))
+const settings = { EXTENSIONS: 'test/fixtures/extension.ts' }
+const app = shareResource(() => startWithProvider(answers('Look into the catalogue.'), { models }, settings))
 
 /** Keeps a picture for whoever looks at the pages with their own eyes, if `SHOTS` names a folder. */
 const shot = async (page: Page, name: string) => {
@@ -30,6 +37,26 @@ async function writeAssistant(page: Page, name: string) {
     await page.getByRole('button', { name: 'Add a question' }).click()
     await page.getByLabel(`Question ${at + 1}`, { exact: true }).fill(starter)
   }
+}
+
+/** Moves the focus by the tabulator alone. */
+async function reach(target: Locator) {
+  await target.waitFor()
+  for (let steps = 0; steps < 150; steps++) {
+    if (await target.evaluate((element) => element === element.ownerDocument.activeElement)) return
+    await target.page().keyboard.press('Tab')
+  }
+  throw new Error(`The tabulator does not reach ${target}.`)
+}
+
+async function press(target: Locator, key = 'Enter') {
+  await reach(target)
+  await target.page().keyboard.press(key)
+}
+
+async function type(target: Locator, text: string) {
+  await reach(target)
+  await target.page().keyboard.insertText(text)
 }
 
 const publish = async (page: Page) => {
@@ -108,16 +135,38 @@ describeWith('chromium')('assistants in a real browser', () => {
     expect(texts.map(({ number }) => number)).toEqual([1, 2, 3])
   })
 
-  test('files are read for an assistant, in German, dark, on a narrow screen', async () => {
+  test('an assistant with files is made by keyboard alone, in German, dark and narrow', async () => {
     const { svc } = app
     const options = { locale: 'de-DE', colorScheme: 'dark', viewport: { width: 320, height: 740 } } as const
     await using cleo = await openChat(svc, 'cleo', options)
     const { page, complaints } = cleo
-    await page.goto('/assistants/new')
-    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Prüfungsamt')
-    await page.getByRole('button', { name: 'Dateien hinzufügen' }).click()
+    const button = (name: string) => page.getByRole('button', { name, exact: true })
+    const field = (name: string) => page.getByRole('textbox', { name, exact: true })
+    const look = async (name: string) => {
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320)
+      await expectAccessible(page)
+      await shot(page, name)
+    }
+    await page.goto('/assistants')
+    await page.getByRole('main').getByRole('link').first().waitFor()
+    await look('gallery-none')
+    await press(page.getByRole('main').getByRole('link', { name: /^(Assistent erstellen|Neuer Assistent)$/ }))
+    await type(field('Name'), 'Prüfungsamt')
+    await reach(field('Kurzname'))
+    expect(await field('Kurzname').inputValue()).toBe('pruefungsamt')
+    await type(field('Beschreibung'), 'Kennt die Fristen.')
+    await type(field('Stichwörter'), 'Prüfung, Frist')
+    await type(field('Anweisungen'), 'Antworte kurz.')
+    await press(page.getByRole('combobox', { name: 'Modell', exact: true }), 'ArrowDown')
+    await press(button('Modell hinzufügen'))
+    await press(page.getByRole('combobox', { name: 'Modell 1, das einspringt' }), 'End')
+    await press(page.getByRole('checkbox', { name: 'Andere Modelle dürfen antworten' }), 'Space')
+    await type(page.getByRole('spinbutton', { name: /^Temperatur/ }), '0.3')
+    await press(page.getByRole('radio', { name: 'Alle Werkzeuge des Modells' }), 'ArrowDown')
+    await press(page.getByRole('checkbox', { name: 'weather' }), 'Space')
+    await press(button('Dateien hinzufügen'))
     const chooser = page.waitForEvent('filechooser')
-    await page.getByRole('button', { name: 'Dateien auswählen' }).click()
+    await press(button('Dateien auswählen'))
     const file = (name: string, text: string) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(text) })
     await (await chooser).setFiles([
       file('fristen.txt', 'Die Frist endet am 1. Mai.'),
@@ -126,22 +175,55 @@ describeWith('chromium')('assistants in a real browser', () => {
     ])
     await expect.poll(() => page.getByText(/^Bereit: /).count(), { timeout: 60_000 }).toBe(2)
     await page.getByText('Die Datei ist beschädigt oder keine Datei dieser Art.').waitFor()
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320)
-    await expectAccessible(page)
-    await shot(page, 'knowledge')
-    await page.getByRole('button', { name: 'bild.pdf entfernen' }).click()
+    await look('knowledge')
+    await press(button('bild.pdf entfernen'))
     await page.getByText('bild.pdf').waitFor({ state: 'detached' })
-    await page.getByRole('button', { name: 'Speichern und veröffentlichen' }).click()
+    await type(field('Begrüßung'), 'Guten Tag.')
+    for (const [at, starter] of ['Wann ist die Frist?', 'Wo ist das Amt?'].entries()) {
+      await press(button('Frage hinzufügen'))
+      await type(field(`Frage ${at + 1}`), starter)
+    }
+    await press(button('Entfernen: Frage 2'))
+    await look('editor-narrow')
+    await press(button('Speichern und veröffentlichen'))
     await page.getByText('Version 1 ist veröffentlicht.').waitFor()
-    const [row] = await svc.rows<{ knowledge: number | null }>(
-      "select v.knowledge_id as knowledge from assistant_versions v where v.name = 'Prüfungsamt'",
+    const [row] = await svc.rows(
+      `select model, fallback, tools, tags, allow_model_select as "allowModelSelect", knowledge_id as knowledge
+         from assistant_versions where name = 'Prüfungsamt' and number = 1`,
     )
-    expect(row?.knowledge).toEqual(expect.any(Number))
+    expect(row).toEqual({
+      model: 'mock-2',
+      fallback: ['mock-3'],
+      tools: ['weather'],
+      tags: ['Prüfung', 'Frist'],
+      allowModelSelect: true,
+      knowledge: expect.any(Number),
+    })
+    await waitForAddress(page, /\/assistants\/pruefungsamt\/edit$/)
+    await type(field('Anweisungen'), ' Nenne die Ordnung.')
+    await press(button('Als Entwurf speichern'))
+    await page.getByText('Version 2 ist ein Entwurf.').waitFor()
+    await press(page.getByRole('link', { name: 'Versionen' }))
+    await press(button('Was ist neu in Version 2?'))
+    await expect.poll(() => page.locator('ins').count()).toBe(1)
+    await press(page.getByRole('combobox', { name: 'Von' }), 'ArrowUp')
+    await page.getByText('Es gibt keinen Unterschied.').waitFor()
+    await look('history-narrow')
+    await press(button('Version 2 veröffentlichen'))
+    await page.getByRole('alertdialog').waitFor()
+    await look('publish-narrow')
+    await press(page.getByRole('alertdialog').getByRole('button', { name: 'Veröffentlichen' }))
+    await page.getByText('Version 2 ist veröffentlicht.').waitFor()
     await page.goto('/assistants')
     await page.getByRole('link', { name: 'Prüfungsamt fragen' }).waitFor()
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320)
-    await expectAccessible(page)
-    await shot(page, 'gallery-narrow')
+    await look('gallery-narrow')
+    await press(page.getByRole('link', { name: 'Prüfungsamt fragen' }))
+    await page.getByText('Guten Tag.').waitFor()
+    await look('welcome-narrow')
+    await press(button('Wann ist die Frist?'))
+    await page.keyboard.press('Enter')
+    await page.getByRole('article', { name: 'Nachricht von Prüfungsamt, Version 2' }).waitFor()
+    await page.locator('article[aria-busy="true"]').waitFor({ state: 'detached' })
     expect(complaints).toEqual([])
   })
 
@@ -159,10 +241,20 @@ describeWith('chromium')('assistants in a real browser', () => {
     await dora.sendQuestion('How do I begin?')
     await page.getByRole('article', { name: 'Message from Thesis helper, version 1' }).waitFor()
     await dora.answered()
+    // The page does not know yet that it is for fewer people.
+    await owner.call('share', { handle: 'tutor', audience: 'private' })
+    await dora.sendQuestion('And how do I end?')
+    const gone = page.getByText('There is no assistant “tutor” that you can ask. Its answers stay here.')
+    await gone.waitFor()
+    await page.getByText('You cannot ask this model or assistant any more. Choose another one.').waitFor()
+    await expectAccessible(page)
+    await shot(page, 'gone')
+    await owner.call('share', { handle: 'tutor', audience: 'groups', groups: ['tutors'] })
+    await page.reload()
+    await page.getByRole('combobox', { name: 'Model: Thesis helper' }).waitFor()
     await owner.call('delete', { handle: 'tutor' })
     await page.reload()
-    await page.getByText('There is no assistant “tutor” that you can ask.').waitFor()
-    await expectAccessible(page)
+    await gone.waitFor()
     const send = page.getByRole('button', { name: 'Send', exact: true })
     await page.getByRole('textbox', { name: 'Message', exact: true }).fill('And how do I end?')
     expect(await send.isDisabled()).toBe(true)
@@ -214,6 +306,143 @@ describeWith('chromium')('assistants in a real browser', () => {
     await page.getByText('There are no assistants yet').waitFor()
   })
 
+  test('editors share an assistant that has a picture, and one of them becomes its owner', async () => {
+    const { svc, upstream } = app
+    await using olga = await openChat(svc, 'olga')
+    await using emma = await openChat(svc, 'emma')
+    const { page } = olga
+    const other = emma.page
+    const button = (of: Page, name: string | RegExp) => of.getByRole('button', { name, exact: true })
+    const picture = page.locator('main section img')
+    await writeAssistant(page, 'Course guide')
+    await page.getByRole('combobox', { name: 'Model', exact: true }).selectOption('mock-3')
+    await button(page, 'Add a model').click()
+    await page.getByRole('combobox', { name: 'Model 1 that takes over' }).selectOption('mock-2')
+    await page.getByLabel('People may have another model answer').check()
+    await publish(page)
+
+    const choose = (buffer: Buffer) =>
+      page.getByLabel('Choose a picture').setInputFiles({ name: 'guide.png', mimeType: 'image/png', buffer })
+    await page.getByText('These changes were kept').waitFor({ state: 'detached' })
+    await button(page, 'Save the picture').click()
+    await page.getByText('Choose a picture first.').waitFor()
+    await choose(Buffer.from('no picture'))
+    await button(page, 'Save the picture').click()
+    await page.locator('form .error, section .error').first().waitFor()
+    await shot(page, 'picture-wrong')
+    const instructions = page.getByRole('textbox', { name: 'Instructions' })
+    await instructions.fill('Answer as a guide would.')
+    await choose(
+      await sharp({ create: { width: 40, height: 40, channels: 3, background: 'teal' } })
+        .png()
+        .toBuffer(),
+    )
+    await button(page, 'Save the picture').click()
+    await picture.waitFor()
+    await page.getByText('Version 2 has this change').or(page.getByText('as version 2')).waitFor()
+    await shot(page, 'picture')
+    // What was written meanwhile is based on the version with the picture.
+    await publish(page)
+    await page.getByText('Version 3 is published.').waitFor()
+
+    await page.getByRole('searchbox', { name: 'Editors' }).fill('emma')
+    await button(page, 'Add The emma as an editor').click()
+    await page.getByLabel('Whoever can ask it may copy it').check()
+    await button(page, 'Save sharing').click()
+    await page.getByText('This is in effect now.', { exact: true }).waitFor()
+    await shot(page, 'editors')
+
+    await other.goto('/assistants/course-guide/edit')
+    const text = other.getByRole('textbox', { name: 'Instructions' })
+    await expect.poll(() => text.inputValue()).toBe('Answer as a guide would.')
+    await other.getByText('Only the owner decides this.').waitFor()
+    await text.fill('Answer as a teacher would.')
+    await instructions.fill('Answer as a dean would.')
+    await publish(page)
+    await page.getByText('Version 4 is published.').waitFor()
+    await button(other, 'Save as a draft').click()
+    await other.getByText('Somebody else has saved version 4 meanwhile.').waitFor()
+    await button(other, 'Show the difference').click()
+    await expect.poll(() => other.locator('ins').allTextContents()).toEqual(['added: teacher'])
+    await expectAccessible(other)
+    await shot(other, 'conflict')
+    await button(other, 'Go on with mine').click()
+    await button(other, 'Save and publish').click()
+    await other.getByText('Version 5 is published.').waitFor()
+
+    await other.goto('/chat')
+    await other.getByRole('combobox', { name: /^Model: / }).click()
+    await other.getByRole('combobox', { name: 'Search models' }).fill('course')
+    await other.getByRole('option', { name: /Course guide/ }).waitFor()
+    await shot(other, 'picker')
+    await other.keyboard.press('Enter')
+    await other.getByText('Mock 3 answers for it.').waitFor()
+    await button(other, 'Chat settings').click()
+    await other.getByRole('combobox', { name: 'Model', exact: true }).selectOption('mock-1')
+    await expectAccessible(other)
+    await shot(other, 'answer-model')
+    await button(other, 'Save').click()
+    await other.getByText('Mock 1 answers for it.').waitFor()
+    await emma.sendQuestion('Where do I begin?')
+    await other.getByRole('article', { name: 'Message from Course guide, version 5' }).waitFor()
+    await emma.answered()
+    expect(upstream.requests.findLast(({ body }) => body.stream)?.body.model).toBe('mock-1')
+
+    await svc.changeCatalogue("update ai_models set active = false where model_id = 'mock-3'")
+    await page.goto('/chat?assistant=course-guide')
+    await olga.sendQuestion('And where do I end?')
+    await page.getByText('Mock 2 answered, as the model of the assistant could not.').waitFor()
+    await olga.answered()
+    await shot(page, 'fallback')
+    await svc.changeCatalogue("update ai_models set active = false where model_id = 'mock-2'")
+    await page.reload()
+    await page.getByText('“Course guide” cannot answer now').waitFor()
+    await expectAccessible(page)
+    await page.getByRole('combobox', { name: 'Choose another' }).click()
+    await page.getByRole('option', { name: /Mock 1/ }).click()
+    await olga.sendQuestion('And then?')
+    await page.getByRole('article', { name: 'Message from Mock 1' }).waitFor()
+    await olga.answered()
+    await page.goto('/assistants')
+    await page.getByText('It cannot answer, as you may not ask its model').waitFor()
+    await shot(page, 'gallery-off')
+    await svc.changeCatalogue("update ai_models set active = true where model_id in ('mock-2', 'mock-3')")
+
+    await page.goto('/assistants/course-guide/edit')
+    await button(page, 'Hand over to @emma').click()
+    await expectAccessible(page)
+    await shot(page, 'hand-over')
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Hand over' }).click()
+    await page.getByText('Only the owner decides this.').waitFor()
+    await button(page, 'Stop editing it').click()
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Stop editing it' }).click()
+    await page.getByText('There are no assistants yet').waitFor()
+
+    await other.goto('/assistants')
+    const openMenu = async (entry: string) => {
+      await button(other, 'More about Course guide').first().click()
+      await other.getByRole('menuitem', { name: entry, exact: true }).click()
+    }
+    await openMenu('Copy')
+    await other.getByRole('dialog').getByRole('textbox', { name: 'Handle' }).fill('course-guide')
+    await other.getByRole('dialog').getByRole('button', { name: 'Copy' }).click()
+    await other.getByText('The handle “course-guide” is taken. Choose another one.').waitFor()
+    await expectAccessible(other)
+    await other.getByRole('dialog').getByRole('textbox', { name: 'Handle' }).fill('my-guide')
+    await other.getByRole('dialog').getByRole('button', { name: 'Copy' }).click()
+    await waitForAddress(other, /\/assistants\/my-guide\/edit$/)
+    await other.getByText('Version 1 is saved. Nothing is published yet.').waitFor()
+    await button(other, 'Remove the picture').click()
+    await other.getByText('Version 2 has this change. It is not published.').waitFor()
+    await other.goto('/assistants')
+    await shot(other, 'gallery-two')
+    for (const left of [1, 0]) {
+      await openMenu('Delete')
+      await other.getByRole('alertdialog').getByRole('button', { name: 'Delete' }).click()
+      await expect.poll(() => other.getByRole('listitem').filter({ hasText: '@' }).count()).toBe(left)
+    }
+  })
+
   test('an administrator reads word by word what is for all, approves and refuses it', async () => {
     await using reviewed = await startWithProvider(answers('Good day.'), {}, { ASSISTANTS_REVIEW: 'true' })
     const { svc } = reviewed
@@ -242,10 +471,14 @@ describeWith('chromium')('assistants in a real browser', () => {
     const content = buildContent({ ...later, systemPrompt: 'Answer as an archivist.' })
     await owner.call('save', { handle: 'helper', content, publish: true })
     await page.reload()
-    await page.getByRole('button', { name: 'Refuse' }).click()
+    await page.setViewportSize({ width: 320, height: 740 })
+    await press(page.getByRole('button', { name: 'Refuse' }))
     await expect.poll(() => dialog.locator('ins').allTextContents()).toEqual(['added: an', 'added: archivist'])
-    await dialog.getByLabel('Reason').fill('We have no archive.')
-    await dialog.getByRole('button', { name: 'Refuse' }).click()
+    await type(dialog.getByLabel('Reason'), 'We have no archive.')
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320)
+    await expectAccessible(page)
+    await shot(page, 'review-narrow')
+    await press(dialog.getByRole('button', { name: 'Refuse' }))
     await dialog.waitFor({ state: 'detached' })
     await page.getByText('No assistant waits for approval.').waitFor()
     expect((await owner.call('get', { handle: 'helper' })).data).toMatchObject({
