@@ -117,7 +117,6 @@ function ChatObstacles({ slug, chat, isAnswering, bar }: ChatObstaclesProps) {
       <SendObstacles
         error={models ? preparationError : modelsError}
         missingAssistant={missingAssistant}
-        isBegun
         models={models}
         model={model}
         choose={choose}
@@ -169,17 +168,15 @@ interface SendObstaclesProps extends ComponentProps<typeof ModelEndNotice> {
   error: unknown
   /** The name of the chosen assistant, if it cannot be asked. */
   missingAssistant: string | undefined
-  /** True for a chat that has questions. */
-  isBegun?: boolean
 }
 
 /** The notices that explain why nothing can be sent, or will not be soon. */
-export const SendObstacles = ({ error, missingAssistant, isBegun = false, ...chosen }: SendObstaclesProps) => (
+export const SendObstacles = ({ error, missingAssistant, ...chosen }: SendObstaclesProps) => (
   <>
     <ErrorNotice error={error} />
     {missingAssistant !== undefined && (
       <Suspense>
-        <MissingAssistantNotice {...chosen} isBegun={isBegun} modelId={missingAssistant} />
+        <MissingAssistantNotice {...chosen} modelId={missingAssistant} />
       </Suspense>
     )}
     <ModelEndNotice {...chosen} />

@@ -1,5 +1,6 @@
 import { type AnswerModel, buildAssistantId, findAnsweringModel, findChosenBase } from '../shared/models/assistants.ts'
-import { type ChatModel, listThinkingSteps, thinkingEfforts, useModels } from '../shared/models/models.ts'
+import { type ChatModel, useModels } from '../shared/models/models.ts'
+import { listThinkingSteps, thinkingEfforts } from '../shared/models/thinking-steps.ts'
 import { t } from '../shared/text/labels.ts'
 import { Choice } from '../shared/ui/choice.tsx'
 import { Facts } from '../shared/ui/facts.tsx'

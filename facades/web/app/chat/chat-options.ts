@@ -26,11 +26,7 @@ const defaultOptions: ChatOptions = { parameters: {} }
 function toOptions(value: unknown): ChatOptions {
   if (!isRecord(value) || !isRecord(value['parameters'])) return defaultOptions
   const { parameters, areToolsOff, answerModel } = value
-  return {
-    parameters,
-    areToolsOff: areToolsOff === true,
-    ...(isRecord(answerModel) && { answerModel: answerModel as unknown as AnswerModel }),
-  }
+  return { parameters, areToolsOff: areToolsOff === true, answerModel: answerModel as AnswerModel | undefined }
 }
 
 const buildOptionsQuery = (key: ConversationKey, sealed: string | null | undefined) =>

@@ -1,3 +1,4 @@
+import { useLocation } from '@tanstack/react-router'
 import { readHandle, useAssistants } from '../shared/models/assistants.ts'
 import { PickerButton } from '../shared/models/model-button.tsx'
 import type { ChatModel } from '../shared/models/models.ts'
@@ -8,15 +9,14 @@ import { Notice } from '../shared/ui/notice.tsx'
 interface MissingAssistantNoticeProps {
   /** The name by which the assistant was asked. */
   modelId: string
-  /** True for a chat that may have answers of the assistant. */
-  isBegun: boolean
   models: readonly ChatModel[] | undefined
   choose: (modelId: string) => void
 }
 
 /** Says why the assistant of a chat cannot answer, and offers to choose another one. */
-export function MissingAssistantNotice({ modelId, isBegun, models, choose }: MissingAssistantNoticeProps) {
+export function MissingAssistantNotice({ modelId, models, choose }: MissingAssistantNoticeProps) {
   const { data: assistants } = useAssistants()
+  const isBegun = useLocation({ select: ({ pathname }) => pathname !== '/chat' })
   const handle = readHandle(modelId)
   const found = assistants?.find((each) => each.handle === handle)
   return (

@@ -102,8 +102,8 @@ export interface AnswerModel {
 
 /** Returns the model that was chosen to answer for an assistant, if the assistant allows that, and the person may ask it. */
 export function findChosenBase(modelId: string, chosen: AnswerModel | undefined): ChatModel | undefined {
-  if (!chosen || modelId.replace(/@.*/, '') !== buildAssistantId(chosen.handle)) return undefined
-  return findAssistant(modelId)?.allowModelSelect ? findModel(chosen.modelId) : undefined
+  const assistant = isAssistantId(modelId) && chosen ? findAssistant(modelId) : undefined
+  return assistant?.allowModelSelect && assistant.handle === chosen?.handle ? findModel(chosen.modelId) : undefined
 }
 
 /** Returns a model, or an assistant with the model that was chosen to answer for it. */

@@ -6,10 +6,11 @@ import { Icon } from '../ui/icon.tsx'
 import { Input } from '../ui/input.tsx'
 import { MenuLayer, MenuNote, MenuRow, MenuSurface } from '../ui/menu-parts.tsx'
 import { toggleFavouriteAssistant } from './assistants.ts'
+import { describeModel } from './model-facts.ts'
 import { groupModels, type ModelGroup } from './model-groups.ts'
 import { useModelHistory } from './model-history.ts'
 import styles from './models.module.css'
-import { type ChatModel, describeModel } from './models.ts'
+import type { ChatModel } from './models.ts'
 
 export interface ModelPickerProps {
   models: readonly ChatModel[] | undefined

@@ -1,7 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { type Assistant, api, type Model, queryClient } from '../api/client.ts'
 import { getRelatedId } from '../api/related.ts'
-import { language, t } from '../text/labels.ts'
 import { useModelHistory } from './model-history.ts'
 
 /** A model with its provider's name and its description. */
@@ -66,21 +65,6 @@ const isModel =
   ({ modelId, assistant }: ChatModel): boolean =>
     modelId === id && !assistant
 
-/** The steps of thinking, by the effort that a question asks for. */
-export const thinkingEfforts = { off: 'none', low: 'low', medium: 'medium', high: 'high' } as const
-type ThinkingStep = keyof typeof thinkingEfforts
-
-/** Lists the steps of a model's thinking; none if it cannot be chosen. */
-export function listThinkingSteps(model: ChatModel | undefined): readonly ThinkingStep[] {
-  if (model?.settings?.thinking) return model.settings.thinking
-  const canReason =
-    model !== undefined &&
-    (model.output.includes('thought') || EFFORT_NAMES.some((name) => name in (model.parameters ?? {})))
-  return canReason ? ['low', 'medium', 'high'] : []
-}
-
-const EFFORT_NAMES = ['effort', 'reasoning_effort', 'reasoningEffort', 'maxThinkingTokens']
-
 const isReachable = ({ status }: Model) => status !== 'offline'
 
 /** Returns the label of a model or an assistant, or its id or handle if it is no longer offered. */
@@ -90,35 +74,3 @@ export const findModelLabel = (modelId: string, models: readonly ChatModel[]): s
 
 /** Models have names with an at sign, too, but none of another model before it. */
 const dropVersion = (modelId: string): string => modelId.replace(/^(assistant\/[^@]*)@\d+$/, '$1')
-
-const compactNumber = new Intl.NumberFormat(language, { notation: 'compact' })
-
-/** Lists what a model takes and costs, as far as it is known. */
-export function describeModel(model: ChatModel): string[] {
-  if (model.assistant) return [`@${model.assistant.handle}`, model.assistant.base.label]
-  const { limits, status, input } = model
-  const most = limits?.maxInputTokens
-  const facts = [
-    most && t('app.model.reads', { tokens: compactNumber.format(most) }),
-    input.includes('image') && t('app.model.images'),
-    input.includes('audio') && t('app.model.audio'),
-    input.includes('video') && t('app.model.video'),
-    formatPrice(model),
-    status === 'offline' && t('app.model.offline'),
-  ]
-  return facts.filter((fact): fact is string => Boolean(fact))
-}
-
-const MILLION = 1_000_000
-
-/** Formats the price of a million input and output tokens. */
-function formatPrice({ pricing }: Model): string | undefined {
-  if (!pricing) return undefined
-  if ('free' in pricing) return t('app.model.free')
-  const range = pricing.ranges?.[0]
-  if (!range) return undefined
-  const { currency, inputCostPerToken, outputCostPerToken } = range
-  const money = new Intl.NumberFormat(language, { style: 'currency', currency, maximumFractionDigits: 2 })
-  const [input, output] = [inputCostPerToken ?? 0, outputCostPerToken ?? 0].map((cost) => money.format(cost * MILLION))
-  return t('app.model.price', { input: input ?? '', output: output ?? '' })
-}
