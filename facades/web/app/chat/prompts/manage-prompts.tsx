@@ -37,20 +37,24 @@ export function ManagePrompts({ close }: { close: () => void }) {
             <span className={styles.name} dir="auto">
               {prompt.name}
             </span>
-            <Button aria-label={t('app.prompts.editOf', { name: prompt.name })} onClick={() => setEdited(prompt)}>
-              {t('app.prompts.edit')}
-            </Button>
-            <ConfirmButton
-              label={t('app.prompts.deleteOf', { name: prompt.name })}
-              confirmation={{
-                title: t('app.prompts.deleteOf', { name: prompt.name }),
-                text: t('app.prompts.deleteText'),
-                action: t('app.prompts.delete'),
-              }}
-              act={() => deletePrompt(Number(prompt.ownId))}
-            >
-              {t('app.prompts.delete')}
-            </ConfirmButton>
+            <Toolbar>
+              {prompt.text !== '' && (
+                <Button aria-label={t('app.prompts.editOf', { name: prompt.name })} onClick={() => setEdited(prompt)}>
+                  {t('app.prompts.edit')}
+                </Button>
+              )}
+              <ConfirmButton
+                label={t('app.prompts.deleteOf', { name: prompt.name })}
+                confirmation={{
+                  title: t('app.prompts.deleteOf', { name: prompt.name }),
+                  text: t('app.prompts.deleteText'),
+                  action: t('app.prompts.delete'),
+                }}
+                act={() => deletePrompt(Number(prompt.ownId))}
+              >
+                {t('app.prompts.delete')}
+              </ConfirmButton>
+            </Toolbar>
           </li>
         ))}
       </ul>

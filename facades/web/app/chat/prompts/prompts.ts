@@ -10,6 +10,7 @@ import { t } from '../../shared/text/labels.ts'
 
 export interface PromptContent {
   name: string
+  /** Empty if this browser cannot decrypt the prompt. */
   text: string
 }
 
