@@ -3,8 +3,10 @@ import sharp from 'sharp'
 import { expect, test } from 'vitest'
 import { answers } from '../kit/ai/provider.ts'
 import { startWithProvider } from '../kit/ai/provider-service.ts'
+import type { TestApp } from '../kit/app.ts'
 import { addPerson, buildContent } from '../kit/assistants/people.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
+import { makePdf } from '../kit/sample-files/pdf.ts'
 import { shareResource } from '../kit/share-resource.ts'
 import { openAdmin } from '../kit/web/admin.ts'
 import { openChat } from '../kit/web/chat.ts'
@@ -17,7 +19,8 @@ const models = [1, 2, 3].map((number) => ({
   external: true,
   tools: ['weather', 'patient'],
 }))
-const settings = { EXTENSIONS: 'test/fixtures/extension.ts' }
+// There is no embedding model of this name, so that nothing is embedded meanwhile.
+const settings = { EXTENSIONS: 'test/fixtures/extension.ts', KNOWLEDGE_EMBEDDING_MODEL: 'missing' }
 const app = shareResource(() => startWithProvider(answers('Look into the catalogue.'), { models }, settings))
 
 /** Keeps a picture for whoever looks at the pages with their own eyes, if `SHOTS` names a folder. */
@@ -57,6 +60,24 @@ async function press(target: Locator, key = 'Enter') {
 async function type(target: Locator, text: string) {
   await reach(target)
   await target.page().keyboard.insertText(text)
+}
+
+/** Adds 400 files before those that wait for an embedding model; one has some vectors already, and one has waited for hours. */
+async function addFiles({ rows }: Pick<TestApp, 'rows'>, knowledge: number) {
+  await rows(
+    `insert into knowledge_files (knowledge_id, path, uuid, mime, bytes, fingerprint, sealed_key, state, passages)
+     select $1, 'archiv/' || lpad(n::text, 3, '0') || '.txt', gen_random_uuid(), 'text/plain', 1, n, '', 'ready', 1
+       from generate_series(1, 400) n`,
+    [knowledge],
+  )
+  const ofFile = `file_id = (select id from knowledge_files where knowledge_id = $1 and path = $2)`
+  await rows(`update knowledge_files set passages = 3 where knowledge_id = $1 and path = $2`, [
+    knowledge,
+    'fristen.txt',
+  ])
+  await rows(`update knowledge_embeddings set embedded = 2 where ${ofFile}`, [knowledge, 'fristen.txt'])
+  const delay = `delay = 'model', delayed_since = now() - interval '2 hours'`
+  await rows(`update knowledge_embeddings set ${delay} where ${ofFile}`, [knowledge, 'orte.txt'])
 }
 
 const publish = async (page: Page) => {
@@ -172,9 +193,11 @@ describeWith('chromium')('assistants in a real browser', () => {
       file('fristen.txt', 'Die Frist endet am 1. Mai.'),
       file('orte.txt', 'Das Amt ist in Haus 3.'),
       { name: 'bild.pdf', mimeType: 'application/pdf', buffer: Buffer.from('%PDF-1.4 nothing') },
+      { name: 'scan.pdf', mimeType: 'application/pdf', buffer: Buffer.from(makePdf({ lines: Array(12).fill('') })) },
     ])
     await expect.poll(() => page.getByText(/^Bereit: /).count(), { timeout: 60_000 }).toBe(2)
     await page.getByText('Die Datei ist beschädigt oder keine Datei dieser Art.').waitFor()
+    await page.getByText('12 von 12 Seiten haben keinen Text.', { exact: true }).waitFor()
     await look('knowledge')
     await press(button('bild.pdf entfernen'))
     await page.getByText('bild.pdf').waitFor({ state: 'detached' })
@@ -187,7 +210,7 @@ describeWith('chromium')('assistants in a real browser', () => {
     await look('editor-narrow')
     await press(button('Speichern und veröffentlichen'))
     await page.getByText('Version 1 ist veröffentlicht.').waitFor()
-    const [row] = await svc.rows(
+    const [row] = await svc.rows<{ knowledge: number }>(
       `select model, fallback, tools, tags, allow_model_select as "allowModelSelect", knowledge_id as knowledge
          from assistant_versions where name = 'Prüfungsamt' and number = 1`,
     )
@@ -214,6 +237,17 @@ describeWith('chromium')('assistants in a real browser', () => {
     await look('publish-narrow')
     await press(page.getByRole('alertdialog').getByRole('button', { name: 'Veröffentlichen' }))
     await page.getByText('Version 2 ist veröffentlicht.').waitFor()
+    await addFiles(svc, row?.knowledge ?? 0)
+    await page.goto('/assistants/pruefungsamt/edit')
+    await page.getByText('Dateien 1 bis 200 von 403').waitFor()
+    await page.getByRole('button', { name: 'Nächste Dateien' }).click()
+    await page.getByText('Dateien 201 bis 400 von 403').waitFor()
+    await page.getByRole('button', { name: 'Nächste Dateien' }).click()
+    await page.getByText('Dateien 401 bis 403 von 403').waitFor()
+    await page.getByText('sind 2 von 3 Abschnitten eingebettet.').waitFor()
+    await page.getByText('weil das Einbettungsmodell der Einstellungen fehlt.').waitFor()
+    expect(await page.getByRole('button', { name: 'Nächste Dateien' }).isDisabled()).toBe(true)
+    await look('files-narrow')
     await page.goto('/assistants')
     await page.getByRole('link', { name: 'Prüfungsamt fragen' }).waitFor()
     await look('gallery-narrow')

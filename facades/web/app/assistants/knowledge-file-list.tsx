@@ -5,10 +5,12 @@ import { Button } from '../shared/ui/button.tsx'
 import { joinClasses } from '../shared/ui/class-names.ts'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { IconButton } from '../shared/ui/icon-button.tsx'
+import { Toolbar } from '../shared/ui/toolbar.tsx'
 import styles from './knowledge-file-list.module.css'
 import {
   type KnowledgeFile,
   type KnowledgeUpload,
+  PAGE_SIZE,
   removeFile,
   useKnowledgeFiles,
   useKnowledgeUploads,
@@ -16,7 +18,8 @@ import {
 
 /** The files of a knowledge with their states, and a field for more of them. */
 export function KnowledgeFileList({ id }: { id: number }) {
-  const { data, error } = useKnowledgeFiles(id)
+  const [page, setPage] = useState(0)
+  const { data, error } = useKnowledgeFiles(id, page)
   const { uploads, add, forget } = useKnowledgeUploads(id)
   const [failure, setFailure] = useState<unknown>()
   const input = useRef<HTMLInputElement>(null)
@@ -28,6 +31,9 @@ export function KnowledgeFileList({ id }: { id: number }) {
     },
   }
   const files = data?.files ?? []
+  const last = Math.max(0, Math.ceil((data?.total ?? 0) / PAGE_SIZE) - 1)
+  // The files of the last page may have been removed.
+  if (data && page > last) setPage(last)
   return (
     <>
       <fieldset className={styles.target} aria-label={t('app.knowledge.add')} {...dropTarget}>
@@ -56,10 +62,26 @@ export function KnowledgeFileList({ id }: { id: number }) {
           ))}
         </ul>
       )}
-      {data && data.total > files.length && (
-        <p className="hint">{t('app.knowledge.more', { shown: files.length, all: data.total })}</p>
-      )}
+      {last > 0 && <Pages page={page} total={data?.total ?? 0} show={setPage} />}
     </>
+  )
+}
+
+/** Buttons for the files before and behind a page. */
+const Pages = ({ page, total, show }: { page: number; total: number; show: (page: number) => void }) => {
+  const [from, to] = [page * PAGE_SIZE, Math.min(total, (page + 1) * PAGE_SIZE)]
+  return (
+    <Toolbar>
+      <Button onClick={() => show(page - 1)} disabled={page === 0}>
+        {t('app.knowledge.previous')}
+      </Button>
+      <span className="hint" role="status">
+        {t('app.knowledge.range', { from: from + 1, to, all: total })}
+      </span>
+      <Button onClick={() => show(page + 1)} disabled={to >= total}>
+        {t('app.knowledge.next')}
+      </Button>
+    </Toolbar>
   )
 }
 
@@ -97,8 +119,23 @@ const failureLabels = {
   full: 'app.knowledge.failed.full',
 } as const satisfies Record<NonNullable<KnowledgeFile['failure']>, string>
 
+const lateLabels = {
+  provider: 'app.knowledge.late.provider',
+  limit: 'app.knowledge.late.limit',
+  model: 'app.knowledge.late.model',
+} as const
+
+/** Says how far the search by meaning is; undefined if it finds the whole file, or there is none. */
+function describeEmbedding({ embedding, passages }: KnowledgeFile): string | undefined {
+  if (embedding?.state === 'refused') return t('app.knowledge.wordsAlone')
+  if (embedding?.state !== 'pending') return undefined
+  const { delay, isLate, embedded } = embedding
+  return isLate && delay ? t(lateLabels[delay]) : t('app.knowledge.embedding', { done: embedded, all: passages })
+}
+
 /** Says how far a file is, and what is missing of it. */
-function describeFile({ state, failure, pages, notes, bytes, passages, truncated }: KnowledgeFile): string {
+function describeFile(file: KnowledgeFile): string {
+  const { state, failure, pages, notes, bytes, passages, truncated } = file
   const empty = notes.find(({ gap }) => gap === 'pages')?.count
   const emptyPages = empty && pages ? t('app.knowledge.emptyPages', { empty, pages }) : undefined
   if (state === 'waiting') return t('app.knowledge.waiting')
@@ -108,6 +145,7 @@ function describeFile({ state, failure, pages, notes, bytes, passages, truncated
     t('app.knowledge.ready', { size: formatMegabytes(bytes), count: passages }),
     emptyPages,
     truncated ? t('app.knowledge.truncated') : undefined,
+    describeEmbedding(file),
   ]
   return sentences.filter((sentence) => sentence !== undefined).join(' ')
 }

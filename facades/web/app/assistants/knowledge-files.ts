@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query'
+import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useRef, useState } from 'react'
 import { api, queryClient } from '../shared/api/client.ts'
 import { setSessionEnded } from '../shared/api/session-end.ts'
@@ -12,8 +12,11 @@ const KNOWLEDGE_KEY = 'knowledge'
 /** Milliseconds between two looks at files that are being read. */
 const LOOK_MS = 1500
 
+/** Milliseconds between two looks at files that have waited for an hour. */
+const LATE_LOOK_MS = 30_000
+
 /** The most files of an answer of the service. */
-const PAGE_SIZE = 200
+export const PAGE_SIZE = 200
 
 export type KnowledgeFile = Awaited<ReturnType<typeof api.knowledge.files.query>>['files'][number]
 
@@ -36,12 +39,22 @@ const refreshKnowledge = () => queryClient.invalidateQueries({ queryKey: [KNOWLE
 
 const isPending = ({ state }: KnowledgeFile): boolean => state === 'waiting' || state === 'reading'
 
-/** Reads the files of knowledge, and again while some of them are being read. */
-export const useKnowledgeFiles = (id: number) =>
+const isEmbedding = ({ embedding }: KnowledgeFile): boolean => embedding?.state === 'pending'
+
+/** Returns when to look again: soon while something is under way, and later while it waits. */
+function chooseLook(files: readonly KnowledgeFile[]): number | false {
+  const moving = files.filter((file) => isPending(file) || isEmbedding(file))
+  if (moving.length === 0) return false
+  return moving.every(({ embedding }) => embedding?.isLate) ? LATE_LOOK_MS : LOOK_MS
+}
+
+/** Reads a page of the files of knowledge, counted from 0, and again while some of them are read or embedded. */
+export const useKnowledgeFiles = (id: number, page: number) =>
   useQuery({
-    queryKey: [KNOWLEDGE_KEY, 'files', id],
-    queryFn: ({ signal }) => api.knowledge.files.query({ id, limit: PAGE_SIZE }, { signal }),
-    refetchInterval: ({ state }) => (state.data?.files.some(isPending) ? LOOK_MS : false),
+    queryKey: [KNOWLEDGE_KEY, 'files', id, page],
+    queryFn: ({ signal }) => api.knowledge.files.query({ id, limit: PAGE_SIZE, offset: page * PAGE_SIZE }, { signal }),
+    placeholderData: keepPreviousData,
+    refetchInterval: ({ state }) => chooseLook(state.data?.files ?? []),
   })
 
 /** Removes a file, also one that is not read yet. */

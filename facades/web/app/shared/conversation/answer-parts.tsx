@@ -16,13 +16,12 @@ interface AnswerPartsProps {
 
 /** The text and the tool calls of an answer in their order, with the pages that it cites. */
 export const AnswerParts = ({ answer, isStreaming, canApprove, isCopy }: AnswerPartsProps) => (
-  <>
+  <Sources sources={answer.citations} isCopy={isCopy}>
     {splitAnswer(answer).map(({ start, tools, text }) => (
       <Fragment key={start}>
         <ToolSteps tools={tools} isStreaming={canApprove} />
         {text.trim() !== '' && <Markdown text={text} isStreaming={isStreaming} />}
       </Fragment>
     ))}
-    <Sources sources={answer.citations} isCopy={isCopy} />
-  </>
+  </Sources>
 )

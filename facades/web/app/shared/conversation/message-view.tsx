@@ -61,12 +61,18 @@ interface MessageTextProps {
   isStreaming?: boolean
 }
 
+const noSources: readonly Source[] = []
+
 /** The text of a message with the pages that it cites. */
-export const MessageText = ({ text, sources = [], hasLineBreaks = false, isStreaming = false }: MessageTextProps) => (
-  <>
+export const MessageText = ({
+  text,
+  sources = noSources,
+  hasLineBreaks = false,
+  isStreaming = false,
+}: MessageTextProps) => (
+  <Sources sources={sources}>
     <Markdown text={text} hasLineBreaks={hasLineBreaks} isStreaming={isStreaming} />
-    <Sources sources={sources} />
-  </>
+  </Sources>
 )
 
 /** Says why a message cannot be read. */

@@ -12,12 +12,13 @@ import {
 import { t } from '../text/labels.ts'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { SourceBoundary } from '../ui/source-boundary.tsx'
+import { CitationsProvider, TextWithCitations } from './citations.tsx'
 import { CodeBlock } from './code-block.tsx'
 import { DataPicture } from './data-picture.tsx'
 import { Entity } from './entity.tsx'
 import { Formula } from './formula.tsx'
 import { Link } from './link.tsx'
-import { TextWithMentions, WithoutMentions } from './mentions.tsx'
+import { WithoutMentions } from './mentions.tsx'
 import { IncrementalMarkdown } from './parser.ts'
 import { getHost, isDataImage } from './safe-link.ts'
 import { repairMarkdown } from './streaming.ts'
@@ -224,7 +225,7 @@ const TableContent = ({ header, alignments, rows, direction }: TableToken) => (
 const renderInline = (content: readonly Inline[]): ReactNode =>
   content.map((part, index) => {
     // biome-ignore lint/suspicious/noArrayIndexKey: parts of a line keep their positions while a text grows.
-    if (typeof part === 'string') return part.includes('@') ? <TextWithMentions key={index} text={part} /> : part
+    if (typeof part === 'string') return /[@[]/.test(part) ? <TextWithCitations key={index} text={part} /> : part
     // biome-ignore lint/suspicious/noArrayIndexKey: parts of a line keep their positions while a text grows.
     return <Fragment key={index}>{renderElement(part)}</Fragment>
   })
@@ -238,7 +239,9 @@ function renderElement(element: InlineElement): ReactElement | string {
     case 'link':
       return (
         <Link href={element.href} words={element.words}>
-          <WithoutMentions>{renderInline(element.content)}</WithoutMentions>
+          <CitationsProvider value={undefined}>
+            <WithoutMentions>{renderInline(element.content)}</WithoutMentions>
+          </CitationsProvider>
         </Link>
       )
     case 'image':
