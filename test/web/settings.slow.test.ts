@@ -38,9 +38,9 @@ describeWith('chromium')('the settings', () => {
     await waitForAddress(page, /\/settings\/profile$/)
     await waitForSettings(page)
     expect(await page.title()).toBe('Profile · svc')
-    const parts = page.getByRole('navigation', { name: 'Sections of the settings' }).getByRole('link')
-    for (const name of await parts.allTextContents()) {
-      const part = parts.filter({ hasText: name })
+    const nav = page.getByRole('navigation', { name: 'Sections of the settings' })
+    for (const name of await nav.getByRole('link').allTextContents()) {
+      const part = nav.getByRole('link', { name, exact: true })
       await part.click()
       await waitForSettings(page)
       expect(await part.getAttribute('aria-current')).toBe('page')
