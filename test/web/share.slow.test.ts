@@ -132,6 +132,7 @@ describeWith('chromium')('a chat that is shared by a link', () => {
     await page.getByText('The canary answer has').waitFor()
     await page.locator('.katex').first().waitFor()
     await page.getByRole('cell', { name: 'Pottery' }).waitFor()
+    await page.locator('pre', { hasText: 'const canary = 1' }).waitFor()
     const picture = page.getByRole('button', { name: 'canary.png' }).locator('img')
     await expect
       .poll(() => picture.evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth))

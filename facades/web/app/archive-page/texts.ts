@@ -89,7 +89,11 @@ export const fillText = (text: string, values: Record<string, string | number>) 
 
 const momentFormat = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' })
 
-export const formatMoment = (at: string) => momentFormat.format(new Date(at))
+/** Formats a time; returns an empty text for what is none, as other programs may have written a shared copy. */
+export function formatMoment(at: string): string {
+  const moment = new Date(at)
+  return Number.isNaN(moment.getTime()) ? '' : momentFormat.format(moment)
+}
 
 const sizeFormat = new Intl.NumberFormat(locale, { style: 'unit', unit: 'kilobyte', maximumFractionDigits: 0 })
 

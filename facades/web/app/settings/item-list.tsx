@@ -11,8 +11,8 @@ import { SettingsSection } from './settings-section.tsx'
 interface Item {
   key: string | number
   name: string
-  /** The address of the page that the name leads to. */
-  href?: string
+  /** The name as a link to the page of the item. */
+  link?: ReactNode
   details: readonly string[]
   /** The reason why the item does not do all that it was made for. */
   warning?: string | undefined
@@ -21,7 +21,7 @@ interface Item {
   /** Removes the item; returns a text about the result. */
   remove?: (() => Promise<string | undefined>) | undefined
   /** The label of its remove button, unless it is that of the list. */
-  removeText?: string | undefined
+  removeText?: string
   /** The question that is asked first. */
   confirmation?: Confirmation | undefined
 }
@@ -66,36 +66,9 @@ export function ItemList({ title, intro, items, error, none, removeText = '', re
       ) : (
         <ul className={styles.items} aria-label={title} aria-busy={items === undefined}>
           {items?.length === 0 && <li>{none}</li>}
-          {items?.map(
-            ({ key, name, href, details, warning, action, remove, removeText: label = removeText, confirmation }) => (
-              <li key={key}>
-                <div>
-                  <strong>{href === undefined ? name : <a href={href}>{name}</a>}</strong>
-                  {details.map((detail) => (
-                    <p key={detail}>{detail}</p>
-                  ))}
-                  {warning !== undefined && <p className="error">{warning}</p>}
-                </div>
-                {action && (
-                  <Button
-                    aria-label={t('app.settings.itemButton', { action: action.text, name })}
-                    onClick={() => run(action.run)}
-                  >
-                    {action.text}
-                  </Button>
-                )}
-                {remove && (
-                  <ConfirmButton
-                    label={t('app.settings.itemButton', { action: label, name })}
-                    confirmation={confirmation}
-                    act={() => removeItem(remove)}
-                  >
-                    {label}
-                  </ConfirmButton>
-                )}
-              </li>
-            ),
-          )}
+          {items?.map(({ key, ...item }) => (
+            <ItemRow key={key} removeText={removeText} {...item} act={run} removeItem={removeItem} />
+          ))}
         </ul>
       )}
       {removeAll && (
@@ -108,5 +81,42 @@ export function ItemList({ title, intro, items, error, none, removeText = '', re
       <Outcome outcome={outcome} isWrong={isWrong} />
       {children}
     </SettingsSection>
+  )
+}
+
+interface ItemRowProps extends Omit<Item, 'key'> {
+  act: (action: () => Promise<string | undefined>) => Promise<void>
+  removeItem: (remove: () => Promise<string | undefined>) => Promise<void>
+}
+
+function ItemRow(props: ItemRowProps) {
+  const { name, link = name, details, warning, action, remove, removeText = '', confirmation, act, removeItem } = props
+  return (
+    <li>
+      <div>
+        <strong>{link}</strong>
+        {details.map((detail) => (
+          <p key={detail}>{detail}</p>
+        ))}
+        {warning !== undefined && <p className="error">{warning}</p>}
+      </div>
+      {action && (
+        <Button
+          aria-label={t('app.settings.itemButton', { action: action.text, name })}
+          onClick={() => act(action.run)}
+        >
+          {action.text}
+        </Button>
+      )}
+      {remove && (
+        <ConfirmButton
+          label={t('app.settings.itemButton', { action: removeText, name })}
+          confirmation={confirmation}
+          act={() => removeItem(remove)}
+        >
+          {removeText}
+        </ConfirmButton>
+      )}
+    </li>
   )
 }

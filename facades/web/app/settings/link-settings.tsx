@@ -1,3 +1,4 @@
+import { Link } from '@tanstack/react-router'
 import {
   describeLimit,
   describeLink,
@@ -27,7 +28,6 @@ export function LinkSettings() {
       items={data?.links.map((link) => toItem(link, data.rules))}
       error={error}
       none={t('app.settings.linksNone')}
-      removeText={t('app.settings.linkEnd')}
       removeAll={data && data.links.length > 0 ? removalOfAll() : undefined}
     />
   )
@@ -53,7 +53,11 @@ function toItem(link: OwnLink, rules: LinkRules) {
   return {
     key: id,
     name,
-    href: `/chat/${slug}`,
+    link: (
+      <Link to="/chat/$slug" params={{ slug }}>
+        {name}
+      </Link>
+    ),
     details: [bytes === null ? made : `${made} · ${formatNumber(Math.ceil(bytes / KILO))} kB`, describeLink(link)],
     warning: describeLimit(link, rules),
     action:
@@ -69,7 +73,7 @@ function toItem(link: OwnLink, rules: LinkRules) {
     confirmation: isEnded
       ? undefined
       : { title: t('app.share.endTitle'), text: t('app.share.endText'), action: t('app.share.end') },
-    removeText: isEnded ? t('app.settings.linkRemove') : undefined,
+    removeText: t(isEnded ? 'app.settings.linkRemove' : 'app.settings.linkEnd'),
     remove: async () => {
       await endLink(link)
       return t(isEnded ? 'app.settings.linkRemoved' : 'app.settings.linkEnded')
