@@ -143,18 +143,20 @@ export const delayEmbedding = statement<{ attempts: number; byHouse: boolean }>(
 )
 
 /**
- * Finds another file of the same owner that has the same bytes and passages, and is embedded already. Values: the embedding's id.
+ * Finds another file of the same owner that has the same bytes and passages, and is embedded already, or will be before this one. Values: the
+ * embedding's id.
  */
-export const findEqualEmbedding = statement<{ embeddingId: number; sealedKey: string }>(
+export const findEqualEmbedding = statement<{ embeddingId: number; sealedKey: string; isWhole: boolean }>(
   'find-equal-embedding',
-  `select other.id as "embeddingId", g.sealed_key as "sealedKey"
+  `select other.id as "embeddingId", g.sealed_key as "sealedKey", other.state = 'whole' as "isWhole"
      from ${embeddings} e join ${files} f on f.id = e.file_id join ${knowledge} k on k.id = f.knowledge_id
      join ${knowledge} l on l.owner_id = k.owner_id join ${files} g on g.knowledge_id = l.id and g.fingerprint = f.fingerprint and g.id <> f.id
-     join ${embeddings} other on other.file_id = g.id and other.index_id = e.index_id and other.state = 'whole'
+     join ${embeddings} other on other.file_id = g.id and other.index_id = e.index_id
+      and (other.state = 'whole' or (other.state = 'pending' and other.id < e.id))
     where e.id = $1::int and g.passages = f.passages and not exists (
       select ordinal, from_offset, to_offset from ${passages} where file_id = f.id
       except select ordinal, from_offset, to_offset from ${passages} where file_id = g.id)
-    limit 1`,
+    order by other.state = 'whole' desc limit 1`,
 )
 
 /** Lists vectors of an embedding in their order. Values: the embedding's id, the first ordinal, and the number of rows. */

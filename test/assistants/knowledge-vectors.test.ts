@@ -1,3 +1,5 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { embedsMeaning, readTexts, startWithEmbedder } from '../kit/ai/embedder.ts'
 import { behavesInTurn, refuses } from '../kit/ai/provider.ts'
@@ -75,6 +77,61 @@ test('a file of equal bytes makes no embedding call', LONG, async () => {
   await other.upload('a.md', 'My car stands in the garage of equal bytes.')
   await other.untilEmbedded()
   expect(shared.listPassageRequests()).toHaveLength(calls + 1)
+})
+
+test('equal bytes that are uploaded at the same moment are embedded once', LONG, async () => {
+  await using alone = await startWithEmbedder()
+  const owner = await addKnowledge(alone.svc)
+  const gate = Promise.withResolvers<void>()
+  alone.upstream.behave = async (received, response) => {
+    await gate.promise
+    await embedsMeaning(received, response)
+  }
+  await Promise.all(['a.md', 'b.md'].map((path) => owner.upload(path, 'My car stands in the garage.')))
+  await owner.untilRead()
+  await expect.poll(() => alone.upstream.requests.length, UNTIL_READ).toBe(1)
+  gate.resolve()
+  await owner.untilEmbedded()
+
+  expect(alone.listPassageRequests()).toHaveLength(1)
+  expect((await owner.search('vehicle')).map(({ file }) => file.path).toSorted()).toEqual(['a.md', 'b.md'])
+})
+
+test('a deleted file leaves no row in any table of knowledge, and no stored bytes', LONG, async () => {
+  await using alone = await startWithEmbedder()
+  const owner = await addKnowledge(alone.svc)
+  await owner.upload('kept.md', 'My car stands in the garage.')
+  await owner.untilEmbedded()
+  /** All rows of all tables with texts or vectors, and the names of all stored files. */
+  const readAll = async () => {
+    const tables = await alone.svc.rows<{ name: string }>(
+      `select distinct table_name as name from information_schema.columns where table_schema = 'public'
+         and (table_name like 'knowledge%' or (data_type in ('bytea', 'tsvector') and table_name not like 'sync%')) order by 1`,
+    )
+    const rows: Record<string, number> = {}
+    for (const { name } of tables)
+      rows[name] = (await alone.svc.rows<{ n: number }>(`select count(*)::int as n from "${name}"`))[0]?.n ?? 0
+    const { services, folder } = alone.svc
+    const stored: string[] = []
+    for await (const { name } of services.files.knowledge.list()) stored.push(name)
+    const onDisk = (await readdir(join(folder, 'files'), { recursive: true, withFileTypes: true })).filter((entry) =>
+      entry.isFile(),
+    )
+    return { rows, stored, onDisk: onDisk.map(({ name }) => name) }
+  }
+  const before = await readAll()
+  expect(Object.keys(before.rows)).toEqual(
+    expect.arrayContaining(['knowledge_embeddings', 'knowledge_passages', 'knowledge_terms', 'knowledge_vectors']),
+  )
+  await owner.upload('gone.md', writeChapters(40))
+  await owner.untilEmbedded()
+  const during = await readAll()
+  expect(during.rows['knowledge_vectors']).toBeGreaterThan(before.rows['knowledge_vectors'] ?? 0)
+  const gone = (await owner.files()).find(({ path }: { path: string }) => path === 'gone.md')
+  expect((await owner.call('deleteFile', { id: owner.knowledge, file: gone.id })).status).toBe(200)
+
+  await expect.poll(readAll, UNTIL_READ).toEqual(before)
+  expect((await owner.search('word7')).map(({ file }) => file.path)).toEqual(['kept.md'])
 })
 
 test('an embedder that fails delays a file, which after an hour says so', LONG, async () => {

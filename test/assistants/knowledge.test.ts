@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
-import { expect, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addKnowledge, callKnowledge, uploadKnowledge } from '../kit/assistants/knowledge.ts'
 import { whileChanging } from '../kit/locks.ts'
+import { redisDatabaseUrl, watchRedis } from '../kit/parts/redis.ts'
 import { PNG, UNTIL_READ } from '../kit/rooms/attachments.ts'
 import { makePdf } from '../kit/sample-files/pdf.ts'
 import { shareResource } from '../kit/share-resource.ts'
@@ -74,6 +75,39 @@ test('a question in German finds a compound by its part', { timeout: 300_000 }, 
   await owner.untilRead()
 
   expect((await owner.search('Wie hoch ist der Beitrag?')).map(({ file }) => file.path)).toEqual(['a.md'])
+})
+
+test('files of other knowledge with the exact words change neither result nor order', async () => {
+  const owner = await addKnowledge(svc)
+  await owner.upload('a.md', 'The observatory looks at comets every night, and the observatory sleeps by day.')
+  await owner.upload('b.md', 'Comets are rare, said the keeper of the observatory.')
+  await owner.untilRead()
+  const query = 'comets of the observatory'
+  const before = await owner.search(query, 50)
+  expect(before).toHaveLength(2)
+
+  const others = [await addKnowledge(svc, 'Other', owner), await addKnowledge(svc)]
+  for (const { knowledge } of others)
+    await svc.rows(
+      `with copied as (
+         insert into knowledge_files (knowledge_id, path, uuid, mime, bytes, fingerprint, sealed_key, state, language, passages, tokens, truncated, notes)
+         select $2::int, n || f.path, gen_random_uuid(), f.mime, f.bytes, f.fingerprint, f.sealed_key, f.state, f.language, f.passages, f.tokens, f.truncated, f.notes
+           from knowledge_files f, generate_series(1, 500) n where f.knowledge_id = $1 returning id, path
+       ), words as (
+         insert into knowledge_terms (file_id, sealed)
+         select c.id, t.sealed from copied c join knowledge_files f on f.knowledge_id = $1 and c.path like '%' || f.path
+           join knowledge_terms t on t.file_id = f.id
+       )
+       insert into knowledge_passages (file_id, ordinal, from_offset, to_offset, page, sealed)
+       select c.id, p.ordinal, p.from_offset, p.to_offset, p.page, p.sealed
+         from copied c join knowledge_files f on f.knowledge_id = $1 and c.path like '%' || f.path
+         join knowledge_passages p on p.file_id = f.id`,
+      [owner.knowledge, knowledge],
+    )
+  // The others are searchable by the same words.
+  for (const other of others) expect(await other.search(query, 50)).toHaveLength(50)
+  await svc.rows('update knowledge set version = version + 1 where id = $1', [owner.knowledge])
+  expect(await owner.search(query, 50)).toEqual(before)
 })
 
 test('knowledge of others and knowledge that never was are answered alike', async () => {
@@ -310,7 +344,10 @@ test('a name is unique among one person, and a wrong file or path is refused', a
   expect(await owner.files()).toEqual([])
 })
 
-test('words of a file are in no table and no log in clear', { timeout: 300_000 }, async () => {
+test('words of a file are in no table, log or Redis in clear', { timeout: 300_000 }, async () => {
+  const url = inject('redisUrl') ? redisDatabaseUrl(13) : undefined
+  using redis = url === undefined ? undefined : await watchRedis(url)
+  await using svc = await startApp(url ? { REDIS_URL: url } : {})
   const owner = await addKnowledge(svc)
   const canary = 'quetzalcoatlus'
   await owner.upload('a.md', `# The ${canary}\n\nThe ${canary} flew over the plains.`)
@@ -332,4 +369,5 @@ test('words of a file are in no table and no log in clear', { timeout: 300_000 }
   }
   expect(found).toEqual([])
   expect(svc.log.join('\n')).not.toContain(canary.slice(0, 10))
+  expect(redis?.commands.filter((command) => command.includes(canary.slice(0, 10))) ?? []).toEqual([])
 })

@@ -34,6 +34,9 @@ const BATCH_SIZE = 32
 /** Milliseconds after which a job lets others run, and goes on behind them. */
 const MAX_RUN_MS = 60_000
 
+/** Seconds between two looks at a file of equal bytes that is being embedded. */
+const EQUAL_DELAY = 2
+
 /** Vectors that are copied at once. */
 const COPY_SIZE = 1000
 
@@ -57,8 +60,17 @@ export async function embedFile(ctx: Context, embeddingId: number): Promise<void
   if (!isEmbedding(ctx)) return
   const [work] = await ctx.services.sql(findPendingEmbedding, [embeddingId])
   if (!work) return
+  const [equal] = work.embedded === 0 ? await ctx.services.sql(findEqualEmbedding, [embeddingId]) : []
+  // Equal bytes that were uploaded at the same moment are paid once.
+  if (equal && !equal.isWhole) return continueLater(ctx, work, EQUAL_DELAY)
+  const at = equal ? await copyVectors(ctx, work, equal) : work.embedded
+  return embedFrom(ctx, work, at)
+}
+
+/** Embeds the passages of a file from one on, as long as a job may run. */
+async function embedFrom(ctx: Context, work: PendingEmbedding, first: number): Promise<void> {
   const end = performance.now() + MAX_RUN_MS
-  let at = work.embedded === 0 ? await copyVectors(ctx, work) : work.embedded
+  let at = first
   while (at < work.passages) {
     if (performance.now() > end) return continueLater(ctx, work)
     const texts = await readTexts(ctx, work, at)
@@ -134,9 +146,9 @@ const findReason = (error: unknown): KnowledgeDelay => {
   return problem === 'limit_reached' || problem === 'limit_held' ? 'limit' : 'provider'
 }
 
-const continueLater = (ctx: Context, { id, byHouse }: PendingEmbedding): Promise<void> =>
+const continueLater = (ctx: Context, { id, byHouse }: PendingEmbedding, delaySeconds = 0): Promise<void> =>
   runInTransaction(ctx, undefined, (em) =>
-    enqueue(ctx.services, em, { input: { embeddingId: id }, priority: choosePriority(byHouse) }),
+    enqueue(ctx.services, em, { input: { embeddingId: id }, priority: choosePriority(byHouse), delaySeconds }),
   )
 
 const enqueue = (services: Context['services'], em: Transaction, job: PlannedJob<'embed-knowledge'>): Promise<void> =>
@@ -176,10 +188,12 @@ async function storeVectors(
 }
 
 /** Copies the vectors of another file of the owner that has the same bytes. Returns the number of passages that have one then. */
-async function copyVectors(ctx: Context, { id, indexId, sealedKey }: PendingEmbedding): Promise<number> {
-  const { sql, vault } = ctx.services
-  const [equal] = await sql(findEqualEmbedding, [id])
-  if (!equal) return 0
+async function copyVectors(
+  ctx: Context,
+  { id, indexId, sealedKey }: PendingEmbedding,
+  equal: { embeddingId: number; sealedKey: string },
+): Promise<number> {
+  const { vault } = ctx.services
   const [from, to] = [derivePartKey(vault, equal), derivePartKey(vault, { sealedKey })]
   return runInTransaction(ctx, undefined, async (em) => {
     let at = 0
