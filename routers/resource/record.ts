@@ -18,10 +18,11 @@ export interface RecordRef {
   readonly addressedAs?: string
   /** Changes with every write of the row; an update can require it. */
   readonly rowVersion?: string
-  /** The source of the row until the record is completed by it. */
-  readonly rowSource?: unknown
   readonly relations?: Readonly<Record<string, RecordRef | RecordRef[] | null>>
 }
+
+/** A record as a statement returns it: with the source of its row until it is completed by it. */
+export type UncompletedRecord = ResourceRecord & { readonly rowSource?: unknown }
 
 /** A record, not only a link to it. */
 export interface ResourceRecord extends RecordRef {

@@ -6,7 +6,7 @@ import { Problem } from '../core/problems.ts'
 import { createTransactionSql } from '../core/run-statement.ts'
 import type { FoundRow, Relation, Resource } from '../resource/declare.ts'
 import { MAX_INCLUDED, type PageRow, type QueryShape, type RecordRow } from '../resource/query-shape.ts'
-import type { RecordRef, ResourceRecord } from '../resource/record.ts'
+import type { RecordRef, ResourceRecord, UncompletedRecord } from '../resource/record.ts'
 import type { ResourceStatements } from '../resource/statements.ts'
 import { isUnrestricted, toViewer } from './viewer.ts'
 
@@ -120,7 +120,10 @@ export class RowReader {
   #complete({ source }: Resource, rows: readonly RecordRow[]): ResourceRecord[] {
     if (!source) return rows.map(({ record }) => record)
     const { vault } = this.#ctx.services
-    return rows.map(({ record: { rowSource, ...record } }) => ({ ...record, ...source.complete(rowSource, vault) }))
+    return rows.map(({ record: uncompleted }) => {
+      const { rowSource, ...record } = uncompleted as UncompletedRecord
+      return { ...record, ...source.complete(rowSource, vault) }
+    })
   }
 
   /** Adds attributes on demand to the records, whose relations contain only links so far. */
