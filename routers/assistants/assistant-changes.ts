@@ -53,6 +53,12 @@ export async function lockEditable(em: EntityManager, person: number | null, han
   return locked
 }
 
+/** Throws if an assistant has a newer version than the one from which a change was made. */
+export function assertNewest({ latest }: LockedAssistant, basedOn: number | undefined): void {
+  if (basedOn !== undefined && basedOn < latest)
+    throw new Problem('conflict', { detail: `There is a newer version ${latest} by now.` })
+}
+
 /** A version as it was saved. */
 export interface StoredVersion {
   content: AssistantContent

@@ -56,12 +56,11 @@ const listInput = page
 
 const named = z.strictObject({ handle })
 const versionInput = z.strictObject({ handle, version })
+const basedOn = version
+  .optional()
+  .describe('The version that the content was made from. If there is a newer one, nothing is saved.')
 const contentInput = z.strictObject({ handle, content: assistantContent, publish: shouldPublish })
-const saveInput = contentInput.extend({
-  basedOn: version
-    .optional()
-    .describe('The version that the content was made from. If there is a newer one, nothing is saved.'),
-})
+const saveInput = contentInput.extend({ basedOn })
 
 /** An assistant as the people who may use it see it. Only editors see who else has it. */
 type ShownAssistant = ListedAssistant &
@@ -169,6 +168,7 @@ export const assistantsRouter = router({
       named.extend({
         avatar: imageBytes.min(1).nullable().describe('The picture in base64, or null to remove it.'),
         publish: shouldPublish,
+        basedOn,
       }),
     )
     .mutation(({ ctx, input }): Promise<VersionRef> => setAvatar(ctx, input)),

@@ -1,6 +1,7 @@
 import { findAssistant } from '../../entities/assistants/assistant.sql.ts'
 import { replacePicture } from '../identity/pictures/pictures.ts'
 import {
+  assertNewest,
   changeAnswering,
   createUnknownAssistant,
   lockEditable,
@@ -15,6 +16,7 @@ interface NewAvatar {
   /** In base64; null removes the picture. */
   avatar: string | null
   publish: boolean
+  basedOn?: number | undefined
 }
 
 /**
@@ -23,7 +25,7 @@ interface NewAvatar {
  */
 export async function setAvatar(
   ctx: PersonContext,
-  { handle, avatar: image, publish }: NewAvatar,
+  { handle, avatar: image, publish, basedOn }: NewAvatar,
 ): Promise<VersionRef> {
   const { id: person, groups } = ctx.caller.person
   // The permission is checked before the picture is decoded.
@@ -32,6 +34,8 @@ export async function setAvatar(
   const write = (avatar: string | null) =>
     changeAnswering(ctx, async (em) => {
       const assistant = await lockEditable(em, person, handle)
+      // With a picture, nobody publishes a text that they have not seen.
+      assertNewest(assistant, basedOn)
       const before = await readVersionOf(ctx, em, assistant, assistant.latest)
       const change = { avatar: avatar !== null }
       return addVersion(ctx, em, { assistant, before, after: { ...before, avatar }, publish, change })

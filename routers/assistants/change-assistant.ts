@@ -17,6 +17,7 @@ import { type Issue, Problem } from '../core/problems.ts'
 import { createTransactionSql, runForOneRow, runStatement } from '../core/run-statement.ts'
 import { listUsableGroups } from '../verbs/viewer.ts'
 import {
+  assertNewest,
   changeAnswering,
   createUnknownAssistant,
   lockEditable,
@@ -125,8 +126,7 @@ export async function saveVersion(
   const { id: person } = ctx.caller.person
   return changeAnswering(ctx, async (em) => {
     const assistant = await lockEditable(em, person, handle)
-    if (basedOn !== undefined && basedOn < assistant.latest)
-      throw new Problem('conflict', { detail: `There is a newer version ${assistant.latest} by now.` })
+    assertNewest(assistant, basedOn)
     return changeContent(ctx, em, { assistant, change: () => content, publish })
   })
 }

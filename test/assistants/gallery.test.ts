@@ -44,6 +44,7 @@ test('a picture is part of a version, and only who may use the assistant sees it
   expect([await look(first, colleague.token), await look(first, stranger.token)]).toEqual([200, 404])
 
   expect((await owner.call('version', { handle, version: 2 })).data.avatar).toBe(first)
+  expect((await set({ avatar: null, publish: true, basedOn: 1 })).problem).toBe('conflict')
   // A later picture is a draft, and a saved text keeps the newest one.
   await set({ avatar: await paint('red') })
   await owner.call('save', { handle, content: buildContent({ name: 'Renamed' }) })

@@ -26,9 +26,13 @@ export function PictureSection({ stored, avatar, follow }: PictureSectionProps) 
   const maxBytes = useMaxPictureSize()
   const { isBusy, outcome, isWrong, run } = useAction()
   const write = async (picture: string | null) => {
-    const publish = published === latest
-    const { version, isPublished } = await api.assistants.setAvatar.mutate({ handle, avatar: picture, publish })
-    if (version === latest + 1) follow(version)
+    const change = { handle, avatar: picture, publish: published === latest, basedOn: latest }
+    const { version, isPublished } = await api.assistants.setAvatar.mutate(change).catch(async (error: unknown) => {
+      // If somebody else has saved meanwhile, the next try is made from their version.
+      await refreshAssistants()
+      throw error
+    })
+    follow(version)
     await refreshAssistants()
     return t(isPublished ? 'app.assistants.pictureAnswers' : 'app.assistants.pictureDraft', { version })
   }
