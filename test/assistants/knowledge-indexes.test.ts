@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import { deflateRawSync } from 'node:zlib'
 import { expect, onTestFinished, test } from 'vitest'
-import { sealPart, TERMS } from '../../routers/assistants/knowledge/sealed-parts.ts'
-import type { IndexQuery, SealedTerms } from '../../routers/ports/knowledge-indexes.ts'
+import { sealPart, TERMS, vectorName } from '../../routers/assistants/knowledge/sealed-parts.ts'
+import { packVector } from '../../routers/assistants/knowledge/vectors.ts'
+import type { IndexQuery, PassageName, SealedTerms, SealedVectors } from '../../routers/ports/knowledge-indexes.ts'
 import { ThreadedIndexes } from '../../server/knowledge/knowledge-indexes.ts'
 
 function startIndexes(memory = 1024 * 1024) {
@@ -125,4 +127,74 @@ test('a search whose client goes stops to make its index', async () => {
   await expect(indexes.search(query)).rejects.toMatchObject({ problem: 'client_gone' })
   expect(batches).toBe(2)
   expect(idsOf(await indexes.search(makeQuery(1, [sealFile(1, ['walrus'])]).query))).toEqual([1])
+})
+
+const PASSAGES = 20_000
+const DIMENSIONS = 1024
+
+/** Passages whose vectors are equal, so that few are drawn. */
+const DIRECTIONS = 64
+
+/** Seals the vectors of the largest knowledge. */
+function sealVectors(fileId: number) {
+  const key = randomBytes(32)
+  const drawn = Array.from({ length: DIRECTIONS }, () => Array.from(randomBytes(DIMENSIONS), (byte) => byte - 127.5))
+  const draw = (ordinal: number) => drawn[ordinal % DIRECTIONS] ?? []
+  const packed = drawn.map((vector) => packVector(vector))
+  const sealed = Array.from({ length: PASSAGES }, (_, at) =>
+    sealPart(key, vectorName(1, at), packed[at % DIRECTIONS] ?? ''),
+  )
+  const pick = (ordinals: readonly number[]): SealedVectors => ({
+    fileId,
+    indexId: 1,
+    key,
+    ordinals,
+    sealed: ordinals.map((ordinal) => sealed[ordinal] ?? new Uint8Array(0)),
+  })
+  return { draw, pick }
+}
+
+test('20,000 passages of 1,024 dimensions are searched in a thread of their own', { timeout: 120_000 }, async () => {
+  const indexes = startIndexes(256 * 1024 * 1024)
+  const { draw, pick } = sealVectors(1)
+  const key = randomBytes(32)
+  const words = Array.from({ length: PASSAGES }, (_, at) => [`word${at % 500}`, 1, `rare${at}`, 1])
+  const terms = {
+    fileId: 1,
+    language: 'english',
+    key,
+    sealed: sealPart(key, TERMS, deflateRawSync(JSON.stringify(words))),
+  }
+  const search = (wanted: number, byWords: (string | number)[]) =>
+    indexes.search({
+      ...makeQuery(1, [terms]).query,
+      terms: [{ language: 'english', words: byWords }],
+      vectors: {
+        indexId: 1,
+        embedding: draw(wanted),
+        wordsWeight: 2,
+        async *load() {
+          for (let from = 0; from < PASSAGES; from += 2000)
+            yield [pick(Array.from({ length: 2000 }, (_, at) => from + at))]
+        },
+        find: async (passages: readonly PassageName[]) => [pick(passages.map(({ ordinal }) => ordinal))],
+      },
+    })
+  /** Counts the turns of this loop until the work ends: it goes on only if others do the work. */
+  const countTurns = async <T>(work: Promise<T>) => {
+    let [turns, isDone] = [0, false]
+    const ended = work.finally(() => {
+      isDone = true
+    })
+    for (; !isDone; turns++) await setImmediate()
+    return { turns, result: await ended }
+  }
+
+  const made = await countTurns(search(12_345, []))
+  const found = await countTurns(search(777, ['rare777', 1]))
+  expect(made.result.map(({ ordinal }) => ordinal % DIRECTIONS)).toEqual(Array(8).fill(12_345 % DIRECTIONS))
+  expect(found.result[0]?.ordinal).toBe(777)
+  // Made or searched on this loop, there would be a handful of turns, one for each message.
+  expect(made.turns).toBeGreaterThan(100)
+  expect(found.turns).toBeGreaterThan(20)
 })

@@ -83,3 +83,69 @@ test('indexing goes on after kills, and embeds no passage twice but those on the
   const found = await callKnowledge(client as never, 'search', { id: knowledge, query: 'word77' }, token)
   expect(found.data[0]?.text).toContain('word77')
 })
+
+test('a rebuild for another model goes on after a kill, and the old one answers until it ends', async () => {
+  await using folder = await createDataFolder()
+  await using upstream = await startProvider(embedsMeaning)
+  await using config = await writeEmbedderConfig(upstream.url)
+  const settings = { DATA_DIR: folder.path, PORT: '0', AI_CONFIG: config.file, KNOWLEDGE_EMBEDDING_MODEL: 'old' }
+  const svc = async (argv: readonly string[], more: Record<string, string> = {}) =>
+    (
+      await run(process.execPath, [join(root, 'cli/svc.ts'), ...argv], {
+        cwd: root,
+        env: { HOME: tmpdir(), ...settings, ...more },
+      })
+    ).stdout
+  let token = ''
+  let knowledge = 0
+  const call = async (url: string, name: string, input: object) =>
+    (await callKnowledge(toClient(url) as never, name, input, token)).data
+  const search = (url: string) => call(url, 'search', { id: knowledge, query: 'automobile' })
+  {
+    await using service = startProcess(settings)
+    const url = await service.ready()
+    token = JSON.parse(
+      await svc(['token', '--username', 'demo', '--name', 'kills', '--abilities', 'read,write,ai', '--json']),
+    ).token
+    knowledge = (await call(url, 'create', { name: 'Cars' })).id
+    for (let at = 0; at < 6; at++)
+      await uploadKnowledge(
+        toClient(url),
+        { id: knowledge, path: `${at}.md` },
+        `The car ${at} is in garage ${at}.`,
+        token,
+      )
+    const countWhole = async () =>
+      (await call(url, 'files', { id: knowledge })).files.filter(
+        ({ embedding }: { embedding: { state: string } | null }) => embedding?.state === 'whole',
+      ).length
+    await expect.poll(countWhole, LATE).toBe(6)
+  }
+
+  const exchanged = { ...settings, KNOWLEDGE_EMBEDDING_MODEL: 'new' }
+  const countNew = () => upstream.requests.filter(({ body }) => body.model === 'new').length
+  upstream.behave = async (received, response) => {
+    // The killed process has some answers of the new model, and waits for others.
+    if (received.body.model === 'old' || countNew() <= 2) await embedsMeaning(received, response)
+  }
+  {
+    await using service = startProcess(exchanged)
+    const url = await service.ready()
+    await svc(['knowledge', 'rebuild', '--yes'], { KNOWLEDGE_EMBEDDING_MODEL: 'new' })
+    await expect.poll(countNew, LATE).toBeGreaterThan(3)
+    expect(await search(url)).toHaveLength(6)
+    service.kill('SIGKILL')
+    await service.ended
+  }
+  upstream.behave = embedsMeaning
+  await using last = startProcess(exchanged)
+  const url = await last.ready()
+  const readActive = async () => JSON.parse(await svc(['knowledge', 'index', '--json'], exchanged)).active?.model
+  await expect.poll(readActive, LATE).toBe('new')
+  expect(await search(url)).toHaveLength(6)
+  // Beside the texts that were on their way, none is embedded twice.
+  const texts = upstream.requests.filter(({ body }) => body.model === 'new').flatMap(readTexts)
+  const passages = texts.filter((text) => text.includes('garage'))
+  expect(new Set(passages).size).toBe(6)
+  expect(passages.length).toBeLessThanOrEqual(6 + 2)
+})

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { performance } from 'node:perf_hooks'
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { openPart, sealPart, TERMS, vectorName } from '../../routers/assistants/knowledge/sealed-parts.ts'
 import { packVector } from '../../routers/assistants/knowledge/vectors.ts'
@@ -167,6 +167,9 @@ async function timeBitCount(databaseUrl: string, { vectors }: Passages, question
 const EMBEDDING_MS = 50
 const MIN_RECALL = 0.95
 
+/** Milliseconds for which a search may keep all other requests waiting. */
+const MAX_BLOCK_MS = 50
+
 const createFigure = (figure: Omit<Figure, 'ratio' | 'wanted' | 'isMet'>, maxRatio: number): Figure => {
   const ratio = figure.subject / figure.floor
   return { ...figure, ratio, wanted: `at most ${maxRatio}`, isMet: ratio <= maxRatio }
@@ -185,7 +188,10 @@ export async function* measureKnowledge({ databaseUrl }: World, rounds: number):
     const opened = await time(1, () => openAll(sealed))
     const byLoop = await timeWarm(rounds, (round) => searchByLoop(passages.vectors, questions[round] ?? first))
     const bySigns = await timeWarm(rounds, (round) => search(indexes, sealed, questions[round] ?? first, []))
+    const delays = monitorEventLoopDelay({ resolution: 1 })
+    delays.enable()
     const withWords = await timeWarm(rounds, (round) => search(indexes, sealed, questions[round] ?? first, words))
+    delays.disable()
     const byDatabase = await timeBitCount(databaseUrl, passages, questions)
     const cpu = { unit: 'ms of processor' }
     yield createFigure({ what: 'vectors, beside a plain loop', ...cpu, subject: bySigns.cpu, floor: byLoop.cpu }, 1)
@@ -195,6 +201,10 @@ export async function* measureKnowledge({ databaseUrl }: World, rounds: number):
     )
     yield createFigure(
       { what: 'words and vectors, beside an embedding', ...cpu, subject: withWords.cpu, floor: EMBEDDING_MS },
+      1,
+    )
+    yield createFigure(
+      { what: 'longest block of the loop by searches', unit: 'ms', subject: delays.max / 1e6, floor: MAX_BLOCK_MS },
       1,
     )
     yield createFigure(
