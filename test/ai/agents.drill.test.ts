@@ -58,7 +58,6 @@ describe.each<[string, Agent]>([
 ])('%s', (_, agent) => {
   test.for(Object.keys(upstreamIds))(
     'reads and edits a file, runs a command and compacts itself with %s',
-    { timeout: 300_000 },
     async (adapter) => {
       await using at = await openWorkshop()
       const { behave, answers: modelAnswers } = createTaskModel(agent.steps(at.file))
@@ -99,7 +98,6 @@ test('the second turn of Claude Code reads from the cache all that its first has
 
 test.for(Object.keys(upstreamIds))(
   'the agent of LangChain completes all rounds of its tools by models of %s',
-  { timeout: 300_000 },
   async (adapter) => {
     for (const isStreamed of [false, true]) {
       await using at = await openWorkshop()

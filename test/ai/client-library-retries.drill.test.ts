@@ -18,7 +18,6 @@ const failingCases = clientNames.map((name, at): [ClientName, number] => [name, 
 // LangChain waits for more than a minute in all between its seven requests.
 test.concurrent.for(failingCases)(
   '%s retries an answer that fails by %i as often as it always does',
-  { timeout: 300_000 },
   async ([name, status], { expect }) => {
     // The failures of one person open no circuit.
     await using failingApp = await startWithProvider(refuses(status), { circuit: { failures: 5, openFor: '1h' } })

@@ -12,7 +12,6 @@ import { cloneDatabase, createEmptyDatabase } from '../kit/database.ts'
 import { UNTIL_READ } from '../kit/rooms/attachments.ts'
 import { createDataFolder } from '../kit/service-process.ts'
 
-const LONG = { timeout: 300_000 }
 const APP_KEY = 'the key of the installation that two replicas share for a while'
 
 /** Sums what the installation has paid, in millionths. */
@@ -25,7 +24,7 @@ async function sumBills(svc: TestApp): Promise<number> {
   return bill?.micros ?? 0
 }
 
-test('the old vectors answer until the new ones are whole, at the price that was shown', LONG, async () => {
+test('the old vectors answer until the new ones are whole, at the price that was shown', async () => {
   await using world = await startWithEmbedder({ APP_KEY })
   const { svc: first, upstream } = world
   const owner = await addKnowledge(first)
@@ -69,7 +68,7 @@ test('the old vectors answer until the new ones are whole, at the price that was
   expect(await search('automobile')).toHaveLength(8)
 })
 
-test('an index in which most files are refused is never searched', LONG, async () => {
+test('an index in which most files are refused is never searched', async () => {
   await using world = await startWithEmbedder({ APP_KEY })
   const { svc: first, upstream } = world
   const owner = await addKnowledge(first)
@@ -91,7 +90,7 @@ test('an index in which most files are refused is never searched', LONG, async (
   await expect.poll(readModel, UNTIL_READ).toBe('new')
 })
 
-test('the first model embeds knowledge that was searched by words before', LONG, async () => {
+test('the first model embeds knowledge that was searched by words before', async () => {
   await using database = await cloneDatabase()
   await using disk = await createDataFolder()
   const env = { APP_KEY, DATABASE_URL: database.url, DATA_DIR: disk.path }
@@ -112,7 +111,7 @@ test('the first model embeds knowledge that was searched by words before', LONG,
   await expect.poll(() => search('automobile'), UNTIL_READ).toHaveLength(1)
 })
 
-test('embedding that is switched off sends no text, and goes on once it is on again', LONG, async () => {
+test('embedding that is switched off sends no text, and goes on once it is on again', async () => {
   await using database = await cloneDatabase()
   await using disk = await createDataFolder()
   const env = { APP_KEY, DATABASE_URL: database.url, DATA_DIR: disk.path }
@@ -152,7 +151,7 @@ test('embedding that is switched off sends no text, and goes on once it is on ag
   await expect.poll(() => search('doctor'), UNTIL_READ).toHaveLength(2)
 })
 
-test('a file uploaded during an exchange is embedded before the older ones', LONG, async () => {
+test('a file uploaded during an exchange is embedded before the older ones', async () => {
   await using database = await cloneDatabase()
   await using disk = await createDataFolder()
   const env = { APP_KEY, DATABASE_URL: database.url, DATA_DIR: disk.path }
@@ -185,7 +184,7 @@ test('a file uploaded during an exchange is embedded before the older ones', LON
   expect(late).toEqual([2, 3])
 })
 
-test('a restored installation finds the same by meaning, and embeds nothing anew', LONG, async () => {
+test('a restored installation finds the same by meaning, and embeds nothing anew', async () => {
   await using world = await startWithEmbedder({ APP_KEY })
   const { svc, upstream } = world
   const owner = await addKnowledge(svc)

@@ -12,7 +12,6 @@ import { fetchExport, makeExport, unpackExport } from '../kit/person-export.ts'
 
 const APP_KEY = 'the key of the installation that is kept apart from its backups'
 const NEWER = 'another key of the installation that seals from now on'
-const LONG = { timeout: 300_000 }
 
 /** A service with a person whose knowledge has one file that is searchable. */
 async function startWithFile() {
@@ -35,7 +34,7 @@ async function startWithFile() {
   }
 }
 
-test('svc files verify and rotate know the files of knowledge', LONG, async () => {
+test('svc files verify and rotate know the files of knowledge', async () => {
   await using started = await startWithFile()
   const { command, owner } = started
   const verified = await command(['files', 'verify', '--json'])
@@ -49,7 +48,7 @@ test('svc files verify and rotate know the files of knowledge', LONG, async () =
   expect(await owner.search('gulls')).toHaveLength(1)
 })
 
-test('a restored installation finds the same passages', LONG, async () => {
+test('a restored installation finds the same passages', async () => {
   await using started = await startWithFile()
   const { command, owner } = started
   const folder = await mkdtemp(join(tmpdir(), 'svc-knowledge-'))
@@ -73,7 +72,7 @@ test('a restored installation finds the same passages', LONG, async () => {
   }
 })
 
-test('erasing a person deletes their knowledge, and the receipt says so', LONG, async () => {
+test('erasing a person deletes their knowledge, and the receipt says so', async () => {
   await using started = await startWithFile()
   const { svc, owner, countFiles } = started
   const other = await addKnowledge(svc)
@@ -87,7 +86,7 @@ test('erasing a person deletes their knowledge, and the receipt says so', LONG, 
   expect(await other.search('sharks')).toHaveLength(1)
 })
 
-test('the hourly sweep deletes stored files that no knowledge has', LONG, async () => {
+test('the hourly sweep deletes stored files that no knowledge has', async () => {
   await using started = await startWithFile()
   const { svc, owner, countFiles } = started
   const { name } = await svc.services.files.knowledge.write(Readable.from([Buffer.from('left over')]))
@@ -100,7 +99,7 @@ test('the hourly sweep deletes stored files that no knowledge has', LONG, async 
   expect(await owner.search('gulls')).toHaveLength(1)
 })
 
-test('a file whose job was lost while it was read is read again', LONG, async () => {
+test('a file whose job was lost while it was read is read again', async () => {
   await using started = await startWithFile()
   const { svc, owner } = started
   await svc.rows('delete from knowledge_passages')
@@ -112,7 +111,7 @@ test('a file whose job was lost while it was read is read again', LONG, async ()
   expect(await owner.search('gulls')).toHaveLength(1)
 })
 
-test("a person's archive has their knowledge and the files in it", LONG, async () => {
+test("a person's archive has their knowledge and the files in it", async () => {
   await using svc = await startApp()
   const { browser, id } = await signIn(svc, 'ada')
   const { token } = await svc.host.tokens.createFor({ user: { id }, name: 'test', abilities: ['read', 'write'] })

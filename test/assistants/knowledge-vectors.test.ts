@@ -7,7 +7,6 @@ import { addKnowledge, callKnowledge } from '../kit/assistants/knowledge.ts'
 import { UNTIL_READ } from '../kit/rooms/attachments.ts'
 import { shareResource } from '../kit/share-resource.ts'
 
-const LONG = { timeout: 300_000 }
 const shared = shareResource(startWithEmbedder)
 
 /** Sums what calls of a person have cost. */
@@ -27,7 +26,7 @@ const writeChapters = (count: number) =>
     (_, at) => `# Chapter ${at}\n\n${`The word${at} is told here at length. `.repeat(30)}`,
   ).join('\n\n')
 
-test('a search by meaning finds a passage without words of the question', LONG, async () => {
+test('a search by meaning finds a passage without words of the question', async () => {
   const owner = await addKnowledge(shared.svc)
   await owner.upload('a.md', 'My car stands in the garage.')
   await owner.upload('b.md', 'The physician comes at noon.')
@@ -43,7 +42,7 @@ test('a search by meaning finds a passage without words of the question', LONG, 
   expect(await readCosts(owner.id)).toMatchObject({ calls: 4 })
 })
 
-test('a token that may not ask models searches by words, at no cost', LONG, async () => {
+test('a token that may not ask models searches by words, at no cost', async () => {
   const owner = await addKnowledge(shared.svc)
   await owner.upload('a.md', 'My car stands in the garage.')
   await owner.untilEmbedded()
@@ -61,7 +60,7 @@ test('a token that may not ask models searches by words, at no cost', LONG, asyn
   expect(await readCosts(owner.id)).toEqual(before)
 })
 
-test('a file of equal bytes makes no embedding call', LONG, async () => {
+test('a file of equal bytes makes no embedding call', async () => {
   const owner = await addKnowledge(shared.svc)
   await owner.upload('a.md', 'My car stands in the garage of equal bytes.')
   await owner.untilEmbedded()
@@ -79,7 +78,7 @@ test('a file of equal bytes makes no embedding call', LONG, async () => {
   expect(shared.listPassageRequests()).toHaveLength(calls + 1)
 })
 
-test('equal bytes that are uploaded at the same moment are embedded once', LONG, async () => {
+test('equal bytes that are uploaded at the same moment are embedded once', async () => {
   await using alone = await startWithEmbedder()
   const owner = await addKnowledge(alone.svc)
   const gate = Promise.withResolvers<void>()
@@ -97,7 +96,7 @@ test('equal bytes that are uploaded at the same moment are embedded once', LONG,
   expect((await owner.search('vehicle')).map(({ file }) => file.path).toSorted()).toEqual(['a.md', 'b.md'])
 })
 
-test('a deleted file leaves no row in any table of knowledge, and no stored bytes', LONG, async () => {
+test('a deleted file leaves no row in any table of knowledge, and no stored bytes', async () => {
   await using alone = await startWithEmbedder()
   const owner = await addKnowledge(alone.svc)
   await owner.upload('kept.md', 'My car stands in the garage.')
@@ -134,7 +133,7 @@ test('a deleted file leaves no row in any table of knowledge, and no stored byte
   expect((await owner.search('word7')).map(({ file }) => file.path)).toEqual(['kept.md'])
 })
 
-test('an embedder that fails delays a file, which after an hour says so', LONG, async () => {
+test('an embedder that fails delays a file, which after an hour says so', async () => {
   await using alone = await startWithEmbedder()
   const owner = await addKnowledge(alone.svc)
   alone.upstream.behave = refuses(429)
@@ -155,7 +154,7 @@ test('an embedder that fails delays a file, which after an hour says so', LONG, 
   expect((await owner.search('automobile'))[0]?.file.path).toBe('a.md')
 })
 
-test('a cancelled file is gone, and nothing more of it is embedded', LONG, async () => {
+test('a cancelled file is gone, and nothing more of it is embedded', async () => {
   await using alone = await startWithEmbedder()
   const owner = await addKnowledge(alone.svc)
   const [begun, resumed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -179,7 +178,7 @@ test('a cancelled file is gone, and nothing more of it is embedded', LONG, async
   expect(await owner.search('word7')).toEqual([])
 })
 
-test('a limit without room delays a file until it has room', LONG, async () => {
+test('a limit without room delays a file until it has room', async () => {
   await using alone = await startWithEmbedder()
   const person = await alone.svc.user({ abilities: ['read', 'write', 'ai'] })
   const owner = await addKnowledge(alone.svc, 'Handbook', person)
@@ -195,7 +194,7 @@ test('a limit without room delays a file until it has room', LONG, async () => {
   expect(await owner.search('automobile')).toHaveLength(1)
 })
 
-test('no vector stands in the database in clear', LONG, async () => {
+test('no vector stands in the database in clear', async () => {
   await using alone = await startWithEmbedder()
   const owner = await addKnowledge(alone.svc)
   // Each dimension of such a vector is packed into the same byte.
@@ -212,7 +211,7 @@ test('no vector stands in the database in clear', LONG, async () => {
   expect(alone.svc.log.join('\n')).not.toContain('0.5,0.5')
 })
 
-test('vectors that cannot be searched delay a file, and words find it', LONG, async () => {
+test('vectors that cannot be searched delay a file, and words find it', async () => {
   await using alone = await startWithEmbedder()
   const owner = await addKnowledge(alone.svc)
   alone.upstream.behave = async (received, response) => {
@@ -225,7 +224,7 @@ test('vectors that cannot be searched delay a file, and words find it', LONG, as
   expect(await owner.search('garage')).toHaveLength(1)
 })
 
-test('a search goes by words while the embedder fails', LONG, async () => {
+test('a search goes by words while the embedder fails', async () => {
   await using alone = await startWithEmbedder()
   const owner = await addKnowledge(alone.svc)
   await owner.upload('a.md', 'My car stands in the garage.')

@@ -26,7 +26,7 @@ The reading room opens at eight and closes at ten in the evening.
 | Latin | 25 euros |
 `
 
-test('a search finds a passage with its headings and its place in the text', { timeout: 300_000 }, async () => {
+test('a search finds a passage with its headings and its place in the text', async () => {
   const owner = await addKnowledge(svc)
   expect(await owner.upload('rules/library.md', handbook)).toMatchObject({
     status: 200,
@@ -42,7 +42,7 @@ test('a search finds a passage with its headings and its place in the text', { t
   expect(await owner.search('zeppelin')).toEqual([])
 })
 
-test('a search in a PDF names the page', { timeout: 300_000 }, async () => {
+test('a search in a PDF names the page', async () => {
   const owner = await addKnowledge(svc)
   const filler = 'Nothing of interest stands on this long page about other matters. '.repeat(40)
   await owner.upload('report.pdf', makePdf({ lines: [filler, `The budget of the observatory doubled. ${filler}`] }))
@@ -52,7 +52,7 @@ test('a search in a PDF names the page', { timeout: 300_000 }, async () => {
   expect(found).toMatchObject({ page: 2, text: expect.stringContaining('observatory') })
 })
 
-test('a scanned PDF says how many of its pages have no text', { timeout: 300_000 }, async () => {
+test('a scanned PDF says how many of its pages have no text', async () => {
   const owner = await addKnowledge(svc)
   await owner.upload('scan.pdf', makePdf({ lines: Array(12).fill('') }))
   await owner.untilRead()
@@ -62,7 +62,7 @@ test('a scanned PDF says how many of its pages have no text', { timeout: 300_000
   ])
 })
 
-test('a question in German finds a compound by its part', { timeout: 300_000 }, async () => {
+test('a question in German finds a compound by its part', async () => {
   const owner = await addKnowledge(svc)
   await owner.upload(
     'a.md',
@@ -137,7 +137,7 @@ test('knowledge of others and knowledge that never was are answered alike', asyn
   expect(await owner.files()).toHaveLength(1)
 })
 
-test('a replaced file is found until its successor is read, and never afterwards', { timeout: 300_000 }, async () => {
+test('a replaced file is found until its successor is read, and never afterwards', async () => {
   const owner = await addKnowledge(svc)
   const first = await owner.upload('a.md', 'The answer is a walrus.')
   await owner.untilRead()
@@ -177,7 +177,7 @@ async function untilJobsEnd(app: TestApp) {
   expect(await app.rows(`select id from svc_jobs.job where name = 'read-knowledge' and retry_count > 0`)).toEqual([])
 }
 
-test('a file cancelled while its passages are stored does not fail the job', { timeout: 300_000 }, async () => {
+test('a file cancelled while its passages are stored does not fail the job', async () => {
   await using alone = await startApp()
   const owner = await addKnowledge(alone)
   const reading = holdReading(alone)
@@ -191,7 +191,7 @@ test('a file cancelled while its passages are stored does not fail the job', { t
   expect(await owner.files()).toEqual([])
 })
 
-test('a cancelled or deleted file leaves no row and no stored bytes', { timeout: 300_000 }, async () => {
+test('a cancelled or deleted file leaves no row and no stored bytes', async () => {
   await using alone = await startApp()
   const owner = await addKnowledge(alone)
   await owner.upload('a.md', 'A text that is read.')
@@ -218,7 +218,7 @@ test('a cancelled or deleted file leaves no row and no stored bytes', { timeout:
   expect(stored).toEqual([])
 })
 
-test('a program learns which files are new, changed, or unreadable as they are', { timeout: 300_000 }, async () => {
+test('a program learns which files are new, changed, or unreadable as they are', async () => {
   const owner = await addKnowledge(svc)
   await owner.upload('a.md', 'The first text.')
   await owner.upload('b.md', 'The second text.')
@@ -252,7 +252,7 @@ test('a program learns which files are new, changed, or unreadable as they are',
   ])
 })
 
-test('a person at the quota replaces a file, and adds none', { timeout: 300_000 }, async () => {
+test('a person at the quota replaces a file, and adds none', async () => {
   await using small = await startApp({ KNOWLEDGE_QUOTA: '100', KNOWLEDGE_QUOTA_FILES: '2' })
   const owner = await addKnowledge(small)
   const text = (length: number, word: string) => word.padEnd(length, '.')
@@ -272,7 +272,7 @@ test('a person at the quota replaces a file, and adds none', { timeout: 300_000 
   expect((await uploadKnowledge(small, { id: other.id, path: 'a.md' }, 'a', owner.token)).problem).toBe('invalid')
 })
 
-test('a file beyond the passages of a knowledge or a person says full', { timeout: 300_000 }, async () => {
+test('a file beyond the passages of a knowledge or a person says full', async () => {
   const owner = await addKnowledge(svc)
   await owner.upload('large.md', 'A text of many passages.')
   await owner.untilRead()
@@ -300,7 +300,7 @@ test('a file beyond the passages of a knowledge or a person says full', { timeou
   expect(await owner.files()).toMatchObject([{ failure: null }, { failure: null }])
 })
 
-test('a file that cannot be opened does not end the search of others', { timeout: 300_000 }, async () => {
+test('a file that cannot be opened does not end the search of others', async () => {
   const owner = await addKnowledge(svc)
   for (const path of ['a.md', 'b.md', 'c.md']) await owner.upload(path, `The walrus of ${path} sleeps.`)
   await owner.untilRead()
@@ -344,7 +344,7 @@ test('a name is unique among one person, and a wrong file or path is refused', a
   expect(await owner.files()).toEqual([])
 })
 
-test('words of a file are in no table, log or Redis in clear', { timeout: 300_000 }, async () => {
+test('words of a file are in no table, log or Redis in clear', async () => {
   const url = inject('redisUrl') ? redisDatabaseUrl(13) : undefined
   using redis = url === undefined ? undefined : await watchRedis(url)
   await using svc = await startApp(url ? { REDIS_URL: url } : {})

@@ -24,8 +24,6 @@ import {
 } from '../kit/rooms/ai.ts'
 import { shareResource } from '../kit/share-resource.ts'
 
-const TIMEOUT = { timeout: 120_000 }
-
 const answersByMeaning: Behaviour = (received, response) =>
   (received.body['input'] ? embedsMeaning : answers('It stands in the garage [1].'))(received, response)
 
@@ -72,7 +70,7 @@ async function addExpert(model = 'toolless') {
 
 const ask = (text: string) => [{ role: 'user' as const, content: [{ type: 'text' as const, text }] }]
 
-test('a search is paid once, by the answer and neither its reservation nor a count', TIMEOUT, async () => {
+test('a search is paid once, by the answer and neither its reservation nor a count', async () => {
   const { ai, model } = await addExpert()
   const question = `Where is the automobile? ${model}`
   const messages = ask(question)
@@ -91,7 +89,7 @@ test('a search is paid once, by the answer and neither its reservation nor a cou
   expect(JSON.stringify(app.provider.requests.at(-1)?.body.messages.at(-1))).toMatch(/automobile.*\[1\] car\.md/)
 })
 
-test('a refused request searches nothing', TIMEOUT, async () => {
+test('a refused request searches nothing', async () => {
   const { ai, asker, model } = await addExpert()
   const question = `Where is the vehicle? ${model}`
   const [message] = ask(question)
@@ -118,7 +116,7 @@ const hashText = (text: string) => ({
   hash: createHmac('sha256', Buffer.from(KEY, 'base64')).update(text).digest('base64url'),
 })
 
-test('a room is told of a search before the embedding model reads it', TIMEOUT, async () => {
+test('a room is told of a search before the embedding model reads it', async () => {
   const { model } = await addExpert()
   const { id, admin, editor } = await createAiRoom(app, ['editor'])
   const question = `Where is the automobile? ${model}`
@@ -153,7 +151,7 @@ test('a room is told of a search before the embedding model reads it', TIMEOUT, 
   expect((await readUsage(app, id)).map((record) => record.model).toSorted()).toEqual(['old', 'toolless'])
 })
 
-test('a room is told of each search that a model makes, and of its passages', TIMEOUT, async () => {
+test('a room is told of each search that a model makes, and of its passages', async () => {
   const { model } = await addExpert('tools')
   const { id, admin, editor } = await createAiRoom(app, ['editor'])
   const queries = [`an automobile ${model}`, `a vehicle ${model}`]
@@ -171,7 +169,7 @@ test('a room is told of each search that a model makes, and of its passages', TI
   expect(knowledge?.passages).toBe(numbers.size)
 })
 
-test('small knowledge discloses its passages, and no embedding model', TIMEOUT, async () => {
+test('small knowledge discloses its passages, and no embedding model', async () => {
   const files = { 'car.md': 'My car stands in the garage.', 'boat.md': 'My boat lies in the harbour.' }
   const { model } = await addAssistantWithKnowledge(app.svc, files, { model: 'tools' })
   const { id, admin, editor } = await createAiRoom(app, ['editor'])
@@ -182,7 +180,7 @@ test('small knowledge discloses its passages, and no embedding model', TIMEOUT, 
   expect((await waitForAnswer(editor, id)).knowledge).toBeNull()
 })
 
-test('people who may use an assistant see from which files it may quote', TIMEOUT, async () => {
+test('people who may use an assistant see from which files it may quote', async () => {
   const { asker, handle, owner } = await addExpert()
   const read = async (token: string) => {
     const input = encodeURIComponent(JSON.stringify({ handle }))

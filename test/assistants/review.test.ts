@@ -142,7 +142,7 @@ test('what a group uses needs no approval, and is not usable by number for all l
   expect((await ask(owner.token, `assistant/${handle}@1`)).system).toBe('First.')
 })
 
-test('a citation of a version that only a group had opens for nobody else later', { timeout: 120_000 }, async () => {
+test('a citation of a version that only a group had opens for nobody else later', async () => {
   const { svc, admin } = await createPeople()
   const { owner, asker, handbook, handle, model } = await addAssistantWithKnowledge(svc, { 'fees.md': '40 euros.' })
   const colleague = await addPerson(svc, ['staff'])

@@ -9,7 +9,6 @@ import { type CommandResult, openHost, runCommand, type TypedInput, terminalKeys
 import { PNG } from '../kit/rooms/attachments.ts'
 import { shareResource } from '../kit/share-resource.ts'
 
-const LONG = { timeout: 300_000 }
 const APP_KEY = 'the key of the installation that commands have, too'
 
 const world = shareResource(() => startWithEmbedder({ APP_KEY }))
@@ -48,7 +47,7 @@ async function openSource(svc: TestApp, files: Record<string, string> = {}, env:
   }
 }
 
-test('a folder is mirrored: only what changed is uploaded, and what is gone removed', LONG, async () => {
+test('a folder is mirrored: only what changed is uploaded, and what is gone removed', async () => {
   const { svc, listPassageRequests } = world
   const source = await openSource(svc)
   await source.write('fees.md', 'Pottery costs 40 euros.')
@@ -90,7 +89,7 @@ test('a folder is mirrored: only what changed is uploaded, and what is gone remo
   expect((await source.handbook.search('What does pottery cost?'))[0]?.text).toContain('50 euros')
 })
 
-test('a person sees files and price before they agree, and scripts need --yes', LONG, async () => {
+test('a person sees files and price before they agree, and scripts need --yes', async () => {
   const source = await openSource(world.svc, { 'old.md': 'A text of last year.' })
   await source.write('fees.md', 'Pottery costs 40 euros. '.repeat(100))
   const line = ['sync', source.folder, '--assistant', source.handle]
@@ -107,7 +106,7 @@ test('a person sees files and price before they agree, and scripts need --yes', 
   expect(await source.listPaths()).toEqual(['fees.md'])
 })
 
-test('what the service does not read is left out by name, and never removed', LONG, async () => {
+test('what the service does not read is left out by name, and never removed', async () => {
   const source = await openSource(world.svc, { 'picture.png': 'A text of this name.', 'wrong.pdf': 'A text.' })
   await source.write('fees.md', 'Pottery costs 40 euros.')
   await source.write('.git/config', 'hidden')
@@ -138,7 +137,7 @@ test('what the service does not read is left out by name, and never removed', LO
   expect(await source.listPaths()).toContain('picture.png')
 })
 
-test('a folder that is empty, too full, or of no assistant changes nothing', LONG, async () => {
+test('a folder that is empty, too full, or of no assistant changes nothing', async () => {
   const source = await openSource(world.svc, { 'fees.md': 'Pottery costs 40 euros.' })
   const sync = (...flags: string[]) => source.run(['sync', source.folder, ...flags])
 
@@ -165,7 +164,7 @@ test('a folder that is empty, too full, or of no assistant changes nothing', LON
   expect(await source.listPaths()).toEqual(['fees.md'])
 })
 
-test('known answers are counted by their places, and too few of them end a check with 1', LONG, async () => {
+test('known answers are counted by their places, and too few of them end a check with 1', async () => {
   const { svc, upstream } = world
   const source = await openSource(svc, {
     'cars.md': 'Every car is praised by its owner.',

@@ -58,7 +58,7 @@ const [, , url = '', token = ''] = process.argv
 const headers = { authorization: \`Bearer \${token}\` }
 `
 
-describe('from the OpenAPI document', { timeout: 300_000 }, () => {
+describe('from the OpenAPI document', () => {
   test('openapi-typescript makes types that compile and describe what is answered', async () => {
     const arguments_ = [inModules('openapi-typescript/bin/cli.js'), 'openapi.json', '-o', 'types.ts']
     await run(process.execPath, ['--import', './typescript-5.mjs', ...arguments_], { cwd: folder })

@@ -25,7 +25,7 @@ const floors = {
 /** Discounted gain of a ranking in which one passage is right. */
 const computeGain = (rank: number): number => (rank < 0 ? 0 : computeDiscount(rank))
 
-test('the ranking of two handbooks in two languages is not below its floor', { timeout: 300_000 }, async () => {
+test('the ranking of two handbooks in two languages is not below its floor', async () => {
   const owner = await addKnowledge(svc)
   for (const name of ['handbook.en.md', 'handbook.de.md']) await owner.upload(name, await read(name))
   await owner.untilRead()

@@ -8,7 +8,7 @@ import { consent, startOAuth } from '../kit/oauth/program.ts'
 
 const program = fileURLToPath(import.meta.resolve('@modelcontextprotocol/conformance/dist/index.js'))
 
-test('the scenarios of the protocol for authorization servers pass', { timeout: 120_000 }, async () => {
+test('the scenarios of the protocol for authorization servers pass', async () => {
   await using svc = await startOAuth()
   const { browser } = await signIn(svc, 'ada')
   const client = { name: 'Conformance', redirectUris: ['http://127.0.0.1/callback'] }

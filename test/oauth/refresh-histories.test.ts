@@ -68,7 +68,7 @@ class History {
   }
 }
 
-test('only a genuine replay ends a grant, and never do two pairs live on', { timeout: 120_000 }, async () => {
+test('only a genuine replay ends a grant, and never do two pairs live on', async () => {
   const { browser } = await signIn(svc, 'ada')
   const run = async (steps: readonly Step[]) => {
     vi.useRealTimers()

@@ -12,7 +12,6 @@ import { addSharer, readCopy } from '../kit/rooms/shared-links.ts'
 
 const APP_KEY = 'the key of the installation that is kept apart from its backups'
 const NEWER = 'another key of the installation that seals from now on'
-const LONG = { timeout: 300_000 }
 
 /** A service with a person who shares a copy. */
 async function startWithLink() {
@@ -37,7 +36,7 @@ async function startWithLink() {
   }
 }
 
-test('svc files verify, rotate and the hourly sweep know the copies of links', LONG, async () => {
+test('svc files verify, rotate and the hourly sweep know the copies of links', async () => {
   await using started = await startWithLink()
   const { svc, command, owner, id } = started
   const verified = await command(['files', 'verify', '--json'])
@@ -53,7 +52,7 @@ test('svc files verify, rotate and the hourly sweep know the copies of links', L
   expect((await readCopy(svc, id, owner.token)).text).toBe('sealed bytes')
 })
 
-test('a restored installation serves the same copy', LONG, async () => {
+test('a restored installation serves the same copy', async () => {
   await using started = await startWithLink()
   const { command, owner, id } = started
   const folder = await mkdtemp(join(tmpdir(), 'svc-shared-'))
@@ -72,7 +71,7 @@ test('a restored installation serves the same copy', LONG, async () => {
   }
 })
 
-test("a person's archive has their links with the sealed copies", LONG, async () => {
+test("a person's archive has their links with the sealed copies", async () => {
   await using started = await startWithLink()
   const { svc, browser, id } = started
   const { id: exportId } = await makeExport(browser)

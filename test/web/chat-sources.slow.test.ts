@@ -21,7 +21,7 @@ const findNumber = (sent: string, words: string): string =>
   [...sent.slice(0, sent.indexOf(words)).matchAll(/\[(\d+)\]/g)].at(-1)?.[1] ?? ''
 
 describeWith('chromium')('the sources of an answer', () => {
-  test('a person opens cited passages, also after a reload and from an address', { timeout: 300_000 }, async () => {
+  test('a person opens cited passages, also after a reload and from an address', async () => {
     let given = { row: '', fees: '', hours: '' }
     await using upstream = await startProvider(async (received, response) => {
       const find = (words: string) => findNumber(received.sent, words)

@@ -101,7 +101,7 @@ test.for(byName(surfaces))('%s: a caller who goes away ends the call of a tool',
   unsubscribe('test:listening-tool', hear)
 })
 
-test('the streams of two people at once never mix', { timeout: 300_000 }, async () => {
+test('the streams of two people at once never mix', async () => {
   const { token } = await app.svc.user()
   const people = [{}, { token }]
   const streams = surfaces.filter(({ streams, inSession }) => streams && !inSession)

@@ -5,7 +5,6 @@ import { startApp, type TestApp } from '../../kit/app.ts'
 import { shareResource } from '../../kit/share-resource.ts'
 
 /** The tests send some thousand requests on a busy machine. */
-const patience = { timeout: 300_000 }
 
 const svc = shareResource(() => startApp({ ALLOW_EXTERNAL_COMMUNICATION: 'true' }))
 beforeAll(async () => {
@@ -51,7 +50,7 @@ const addTools = async ({ rows }: TestApp) =>
 const idsOf = (results: Result[], state: Result['state']) =>
   results.filter((it) => it.state === state).map(({ id }) => id)
 
-test('the service meets the obligations of JSON:API 1.1, as an administrator reads and writes', patience, async () => {
+test('the service meets the obligations of JSON:API 1.1, as an administrator reads and writes', async () => {
   const { token } = await svc.user({ role: 'admin', abilities: ['read', 'write', 'user'] })
 
   const results = await runSuite({ url: `${svc.url}/api/svc/v1`, token, write: true })
@@ -63,7 +62,7 @@ test('the service meets the obligations of JSON:API 1.1, as an administrator rea
   expect(idsOf(results, 'not applicable')).toEqual(notOffered)
 })
 
-test('the service meets them with assistants, which a person writes', patience, async () => {
+test('the service meets them with assistants, which a person writes', async () => {
   await using app = await startApp({ ALLOW_EXTERNAL_COMMUNICATION: 'true', JSONAPI_ASSISTANTS: 'true' })
   const { token } = await app.user({ abilities: ['read', 'write', 'user'] })
   const types = ['assistants', 'assistant-versions', 'assistant-user-prompts', 'assistant-tags', 'users']
@@ -73,7 +72,7 @@ test('the service meets them with assistants, which a person writes', patience, 
   expect(idsOf(results, 'failed'), report(results)).toEqual([])
 })
 
-test('the service meets them as a person reads', patience, async () => {
+test('the service meets them as a person reads', async () => {
   const { token } = await svc.user()
   // Only the soak tests every type, as a person reads all of them in the same ways.
   const some = ['ai-models', 'ai-tools', 'users', 'configs']
