@@ -77,7 +77,8 @@ export default defineConfig(({ mode }) => ({
     hookTimeout: 300_000,
     // A busy machine is late, and what is there at once is seen at once.
     expect: { poll: { timeout: 60_000 } },
-    maxWorkers: 6,
+    // The soak mostly waits; more workers than this make each test take more of the processor.
+    maxWorkers: mode === 'soak' ? 5 : 4,
     // Node runs the sources as they are: transforming them for each worker would take longer than most files of tests.
     experimental: { viteModuleRunner: false, nodeLoader: false },
     tags: [debian],

@@ -26,7 +26,7 @@ export interface DisclosedPart extends DisclosedHash {
   kind: string
 }
 
-/** What models read for an answer from knowledge. */
+/** The knowledge that models read for an answer. */
 export interface DisclosedKnowledge {
   /** The embedding model that read the searches; null if none did, as in a search by words. */
   embedding: { provider: string; model: string } | null

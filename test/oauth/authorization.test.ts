@@ -78,7 +78,7 @@ describe('the request of a program', () => {
   test('is refused on a page of ours while the program is not known', async () => {
     const { browser } = await signIn(svc, 'dora')
     const clientId = await registerProgram(svc)
-    const altered = clientId.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'))
+    const altered = clientId.replace(/.(?=.{9}$)/, (sign) => (sign === 'A' ? 'B' : 'A'))
     const twice = `${ask(clientId)}&client_id=${clientId}`
     const queries = [
       ...[altered, `${clientId}x`, `${clientId}.`, `${clientId}.AAAA`, 'dyn_', 'reg_nobody', 'made-up', ''].map((id) =>
@@ -144,7 +144,7 @@ describe('the request of a program', () => {
     const clientId = await registerProgram(svc)
     const shown = await showRequest(browser, ask(clientId))
     const answer = { request: shown.data?.view?.request, servers: null }
-    const altered = { ...answer, request: `${answer.request}`.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A')) }
+    const altered = { ...answer, request: `${answer.request}`.replace(/^./, (first) => (first === 'A' ? 'B' : 'A')) }
     const crossSite = { body: answer, headers: { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' } }
 
     expect((await callFromPage(openBrowser(svc.url), 'oauth.agree', answer)).problem).toBe('signed_out')

@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { connect } from 'node:net'
+import { createInterface } from 'node:readline'
 import { Redis } from 'ioredis'
 import { inject } from 'vitest'
 import { findFreePort } from '../free-port.ts'
@@ -13,19 +15,19 @@ export async function flushRedis(url: string): Promise<void> {
   await redis.flushdb().finally(() => redis.disconnect())
 }
 
-/** Records every command that Redis is given. */
+/**
+ * Records every command that Redis is given, as Redis writes it: its time, its database and the quoted words. The monitor of
+ * ioredis takes a command that comes together with the first answer for the answer of another command.
+ */
 export async function watchRedis(url: string) {
-  const redis = new Redis(url)
-  const monitor = await redis.monitor()
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  const lines = createInterface(socket)
+  socket.write('MONITOR\r\n')
+  await once(lines, 'line')
   const commands: string[] = []
-  monitor.on('monitor', (_, command: string[]) => commands.push(command.join(' ')))
-  return {
-    commands,
-    [Symbol.dispose]() {
-      monitor.disconnect()
-      redis.disconnect()
-    },
-  }
+  lines.on('line', (line) => commands.push(line))
+  return { commands, [Symbol.dispose]: () => void socket.destroy() }
 }
 
 /** Starts a Redis that a test may stop and start again at the same address, each time empty. */
