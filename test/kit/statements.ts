@@ -56,6 +56,7 @@ const periodic = [
   'touch-tokens',
   'list-outages',
   'list-expired-reservations',
+  'list-unclaimed',
   'renew-leases',
   'release-reservations',
   'remove-old-usage-counters',
