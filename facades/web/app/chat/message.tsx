@@ -1,11 +1,11 @@
 import { lazy, memo, Suspense, useState } from 'react'
 import { type Answer, emptyAnswer } from '../shared/conversation/answer.ts'
 import { AnswerParts } from '../shared/conversation/answer-parts.tsx'
-import styles from '../shared/conversation/chat-message.module.css'
+import { AnswerView, CutNote, QuestionText, QuestionView } from '../shared/conversation/chat-message.tsx'
 import { attachFiles } from '../shared/conversation/composer.tsx'
 import { Details, DetailsPart } from '../shared/conversation/details.tsx'
 import { FileButton, FileLink, FileList } from '../shared/conversation/file-list.tsx'
-import { MessageView, UnreadableNote } from '../shared/conversation/message-view.tsx'
+import { UnreadableNote } from '../shared/conversation/message-view.tsx'
 import { Markdown } from '../shared/markdown/markdown.tsx'
 import { type ChatModel, findModelLabel } from '../shared/models/models.ts'
 import { findPageFile, isPageFile } from '../shared/page-files.ts'
@@ -47,7 +47,7 @@ export const QuestionMessage = memo((props: QuestionMessageProps) => {
   const { number, answer, isUnreadable, attachments } = message
   const { edit } = useChatActions()
   return (
-    <MessageView id={writeNumber(number)} className={styles.question} name={null} isQuestion isTarget={isTarget}>
+    <QuestionView id={writeNumber(number)} name={null} isQuestion isTarget={isTarget}>
       {isUnreadable && <UnreadableNote reason={t('app.message.unreadable')} />}
       {!isEditing && <AttachedFiles files={attachments} />}
       {!isEditing && areFilesNamed && attachments.length > 0 && <NamedFilesNote files={attachments} />}
@@ -56,14 +56,10 @@ export const QuestionMessage = memo((props: QuestionMessageProps) => {
           <QuestionForm message={message} close={() => edit(undefined)} />
         </Suspense>
       )}
-      {!isEditing && answer.text !== '' && (
-        <p className={styles.text} dir="auto">
-          {answer.text}
-        </p>
-      )}
+      {!isEditing && answer.text !== '' && <QuestionText>{answer.text}</QuestionText>}
       {isJoined && <p className="hint">{t('app.message.joined')}</p>}
       {!isEditing && <StepActions step={step} models={models} edit={() => edit(number)} />}
-    </MessageView>
+    </QuestionView>
   )
 })
 
@@ -89,9 +85,8 @@ export const AnswerMessage = memo(
     const { answer, model, isComplete } = getShownAnswer(step, turn)
     const isStreaming = turn !== undefined && !isHalted(turn) && answer.cut === undefined
     return (
-      <MessageView
+      <AnswerView
         id={step && writeNumber(step.message.number)}
-        className={styles.answer}
         name={nameAuthor(model, answer, models)}
         isBusy={turn && !isHalted(turn)}
         isTarget={isTarget}
@@ -111,7 +106,7 @@ export const AnswerMessage = memo(
         </SourceBoundary>
         <AnswerEnd slug={slug} step={step} turn={turn} failure={failure} model={model} models={models} />
         {step && <StepActions step={step} models={models} />}
-      </MessageView>
+      </AnswerView>
     )
   },
 )
@@ -209,14 +204,14 @@ function CutNotice({ answer: { cut = 'interrupted' }, message, isLast }: CutNoti
     request().catch(setError)
   }
   return (
-    <p className={styles.cut}>
+    <CutNote>
       <span>{t(cutLabels[cut])}</span>
       {isLast && cut !== 'refusal' && <Button onClick={() => act(continueAnswer)}>{t('app.message.continue')}</Button>}
       {cut === 'refusal' && message && (
         <Button onClick={() => act(() => regenerate(message))}>{t('app.tryAgain')}</Button>
       )}
       <InlineError error={error} />
-    </p>
+    </CutNote>
   )
 }
 

@@ -1,10 +1,9 @@
 import { useEffect, useState } from 'react'
 import { AnswerParts } from '../shared/conversation/answer-parts.tsx'
-import styles from '../shared/conversation/chat-message.module.css'
+import { AnswerView, QuestionText, QuestionView } from '../shared/conversation/chat-message.tsx'
 import { Details, DetailsPart } from '../shared/conversation/details.tsx'
 import { FileButton, FileList } from '../shared/conversation/file-list.tsx'
 import { MoreButton } from '../shared/conversation/message-log.tsx'
-import { MessageView } from '../shared/conversation/message-view.tsx'
 import { saveFile } from '../shared/save-file.ts'
 import type { SharedCopy, SharedFile, SharedMessage } from '../shared/shared-copy.ts'
 import { t } from '../shared/text/labels.ts'
@@ -42,23 +41,19 @@ export function SharedMessages({ copy: { instructions, messages } }: { copy: Sha
 }
 
 const Question = ({ message: { answer, files, omittedFiles } }: { message: SharedMessage }) => (
-  <MessageView className={styles.question} name={t('page.shared.question')}>
+  <QuestionView name={t('page.shared.question')}>
     <Files files={files} />
     {omittedFiles > 0 && <p className="hint">{t('page.shared.omittedFiles', { count: omittedFiles })}</p>}
-    {answer.text !== '' && (
-      <p className={styles.text} dir="auto">
-        {answer.text}
-      </p>
-    )}
-  </MessageView>
+    {answer.text !== '' && <QuestionText>{answer.text}</QuestionText>}
+  </QuestionView>
 )
 
 const SharedAnswer = ({ message: { modelLabel, answer, files } }: { message: SharedMessage }) => (
-  <MessageView className={styles.answer} name={modelLabel}>
+  <AnswerView name={modelLabel}>
     <Files files={files} />
     <AnswerParts answer={answer} isStreaming={false} canApprove={false} isCopy />
     {answer.cut !== undefined && <p className="hint">{t('app.cut.interrupted')}</p>}
-  </MessageView>
+  </AnswerView>
 )
 
 const Files = ({ files }: { files: readonly SharedFile[] }) =>
