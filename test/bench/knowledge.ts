@@ -19,7 +19,7 @@ const INDEX_ID = 1
 const MEMORY = 256 * 1024 * 1024
 
 /** A generator of the same numbers in each run. */
-function createRandom(seed: number): () => number {
+export function createRandom(seed: number): () => number {
   let state = seed
   return () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
@@ -115,7 +115,7 @@ function openAll({ terms, pick }: Sealed): void {
   for (const ordinal of ordinals) openPart(key, vectorName(INDEX_ID, ordinal), sealed[ordinal] ?? new Uint8Array(0))
 }
 
-const median = (values: readonly number[]) =>
+export const median = (values: readonly number[]) =>
   values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? 0
 
 const WARM_UP = 10
@@ -170,7 +170,7 @@ const MIN_RECALL = 0.95
 /** Milliseconds for which a search may keep all other requests waiting. */
 const MAX_BLOCK_MS = 50
 
-const createFigure = (figure: Omit<Figure, 'ratio' | 'wanted' | 'isMet'>, maxRatio: number): Figure => {
+export const createFigure = (figure: Omit<Figure, 'ratio' | 'wanted' | 'isMet'>, maxRatio: number): Figure => {
   const ratio = figure.subject / figure.floor
   return { ...figure, ratio, wanted: `at most ${maxRatio}`, isMet: ratio <= maxRatio }
 }

@@ -10,6 +10,7 @@ import { measureExtraction } from './files/extract.ts'
 import { measureTransfer, transferHeading } from './files/transfer.ts'
 import { identity } from './identity.ts'
 import { knowledgeHeading, measureKnowledge } from './knowledge.ts'
+import { measureUploads, uploadsHeading } from './knowledge-uploads.ts'
 import { load, openPool } from './load.ts'
 import { mcp } from './mcp.ts'
 import { measure, type Plan } from './measure.ts'
@@ -195,7 +196,10 @@ const figures = [
     : []),
   ...(isWanted('web') ? await runFigures(webHeading, (world) => measureWeb(world, options.quick ? 3 : 5)) : []),
   ...(isWanted('knowledge')
-    ? await runFigures(knowledgeHeading, (world) => measureKnowledge(world, options.quick ? 7 : 25))
+    ? [
+        ...(await runFigures(knowledgeHeading, (world) => measureKnowledge(world, options.quick ? 7 : 25))),
+        ...(await runFigures(uploadsHeading, (world) => measureUploads(world, options.quick ? 3 : 7))),
+      ]
     : []),
   ...(isWanted('files')
     ? await runFigures(transferHeading, (world) => measureTransfer(world, options.quick ? 5 : 15))
