@@ -12,6 +12,7 @@ import {
 } from '../kit/ai/provider.ts'
 import { startApp } from '../kit/app.ts'
 import { addAssistantWithKnowledge } from '../kit/assistants/answers.ts'
+import { openClient } from '../kit/postgres-client.ts'
 import {
   createAiRoom,
   type Disclosure,
@@ -39,9 +40,10 @@ async function startSearching() {
     { id: 'tools', label: 'Tools', external: true },
     { id: 'old', label: 'Old', modelType: 'embedding', external: true },
   ]
-  const config = resources.use(
-    await writeConfig(provider.url, { provider: { models }, more: { systemModels: { default: 'toolless' } } }),
-  )
+  const local = { id: 'local', adapter: 'openai-compatible', apiUrl: provider.url, apiKey: 'key', models }
+  const hasty = { ...local, id: 'hasty', models: [{ ...models[0], id: 'hasty' }], timeouts: { total: '3s' } }
+  const more = { providers: [local, hasty], systemModels: { default: 'toolless' } }
+  const config = resources.use(await writeConfig(provider.url, { more }))
   const env = { AI_CONFIG: config.file, KNOWLEDGE_EMBEDDING_MODEL: 'old', ALLOW_EXTERNAL_APPS_GROUPS_AI: 'true' }
   const svc = resources.use(await startApp(env))
   const disposables = resources.move()
@@ -109,6 +111,14 @@ test('a refused request searches nothing', async () => {
   await app.svc.host.limits.set(limit as never)
   await expect(ai.complete.mutate({ model, messages: ask(question) })).rejects.toMatchObject({ status: 429 })
   expect(app.countEmbedded(question)).toBe(0)
+})
+
+test('a search that hangs ends with the time of the answer', async () => {
+  const { ai, model } = await addExpert('hasty')
+  await using client = await openClient(app.svc.env.DATABASE_URL)
+  await client.query('begin; lock table knowledge_terms in access exclusive mode')
+
+  await expect(ai.complete.mutate({ model, messages: ask('Where is it?') })).rejects.toThrow('did not answer')
 })
 
 const hashText = (text: string) => ({

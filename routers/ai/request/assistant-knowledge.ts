@@ -4,6 +4,7 @@ import {
   type QuestionSearch,
 } from '../../assistants/knowledge/answer-knowledge.ts'
 import type { KnowledgeDisclosure } from '../../assistants/knowledge/disclosure.ts'
+import { runUntilAborted } from '../../core/timeout.ts'
 import type { CallableModel, ModelCall } from '../../ports/ai/models.ts'
 import { estimateTokens } from '../../ports/ai/token-estimate.ts'
 import type { ChatContext } from '../chat-context.ts'
@@ -40,11 +41,11 @@ export function addKnowledge(request: AiRequest, { instructions }: AnswerKnowled
 
 /** Searches for the question, and adds what is found behind it, in place of the most tokens that the call was built with. */
 export async function addPassages(call: ModelCall, search: QuestionSearch): Promise<ModelCall> {
-  const { messages, inputTokens } = call
+  const { messages, inputTokens, signal } = call
   const at = findQuestion(messages)
   const question = messages[at]
   if (question?.role !== 'user') return call
-  const passages = await search.find()
+  const passages = await runUntilAborted(() => search.find(), signal)
   return {
     ...call,
     messages: messages.with(at, { ...question, content: [...question.content, passages] }),
