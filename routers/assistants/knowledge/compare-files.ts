@@ -83,7 +83,7 @@ export interface SourceComparison {
   files: ComparedFile[]
   /** Files of the knowledge that the source does not have, with the ids of all their versions. */
   surplus: { path: string; ids: number[] }[]
-  /** What the vectors of new and changed files cost; null if there is no embedding model. */
+  /** The price of the vectors of new and changed files; null if there is no embedding model. */
   price: UploadEstimate | null
 }
 

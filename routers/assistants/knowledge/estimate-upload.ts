@@ -8,7 +8,7 @@ const TOKENS_PER_BYTE = 1 / 4
 /** Tokens of a passage, of which an embedding model gets several in a request. */
 const TOKENS_PER_PASSAGE = 300
 
-/** What it costs to embed files that are not read yet. */
+/** The estimated price of embedding files that are not read yet. */
 export interface UploadEstimate {
   /** Estimated by the size of the files, and by those of the same kind that were read before. */
   tokens: number

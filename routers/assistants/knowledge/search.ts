@@ -50,7 +50,7 @@ interface Search {
   limit: number
   /** Present in a room. */
   disclosure?: KnowledgeDisclosure | undefined
-  /** Who pays for the vector of the question; the caller if absent. */
+  /** The person who pays for the vector of the question; the caller if absent. */
   payer?: Caller | undefined
   /** Is called if the question has no vector, though there is an embedding model. */
   reportWordsAlone?: (() => void) | undefined

@@ -1,4 +1,4 @@
-/** What a text cites. */
+/** The passage that a text cites. */
 export interface Citations {
   /** Those that are passages of files have the numbers that the service gave. */
   sources: readonly { url: string; passage?: { number: number } | undefined }[]
