@@ -1,4 +1,4 @@
-/** The passage that a text cites. */
+/** The sources that a text cites, and the way to open their passages. */
 export interface Citations {
   /** Those that are passages of files have the numbers that the service gave. */
   sources: readonly { url: string; passage?: { number: number } | undefined }[]
