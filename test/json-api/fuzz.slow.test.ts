@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { buildRoutes, type Route } from '../../facades/json-api/routes.ts'
-import { appRouter, resources } from '../../routers/index.ts'
 import { catalogue } from '../kit/catalogue.ts'
+import { addAssistant, allResources, releaseForAll, wholeRouter, withAssistants } from '../kit/json-api/assistants.ts'
 import { addCatalogue, type JsonApiApp, mediaType, startJsonApi } from '../kit/json-api/client.ts'
 import { anyRequest, encodeParameter } from '../kit/json-api/fuzz.ts'
 import { bearerHeader, type RawAnswer, sendRaw } from '../kit/json-api/raw-request.ts'
@@ -10,7 +10,7 @@ import { chooseRounds } from '../kit/rounds.ts'
 
 const MINUTES = chooseRounds(300_000, 900_000)
 const SEED = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 31)
-const routes = buildRoutes(appRouter)
+const routes = buildRoutes(wholeRouter)
 
 interface Shape {
   data?: unknown
@@ -93,7 +93,7 @@ const isSuicide = ({ people }: JsonApiApp, { method, resource }: Route, ownId: s
 
 describe('whatever is thrown at any route', () => {
   test('a guest gets a document, and nothing that is not for everybody', { timeout: MINUTES }, async () => {
-    await using svc = await startJsonApi()
+    await using svc = await startJsonApi(withAssistants)
     await addCatalogue(svc)
     const open = new Set(['configs', 'translation-labels'])
 
@@ -108,14 +108,26 @@ describe('whatever is thrown at any route', () => {
   })
 
   test('a person gets a valid document without hidden or foreign rows', { timeout: MINUTES }, async () => {
-    await using svc = await startJsonApi()
+    await using svc = await startJsonApi(withAssistants)
     const { provider, model, tool } = await addCatalogue(svc)
     const { ada, bob, admin } = svc.people
+    await addAssistant(svc.ada, 'of-ada', 'external')
+    const shared = await addAssistant(svc.bob, 'bobs-shared', 'external')
+    await releaseForAll(svc.bob, shared.id)
+    const draft = await addAssistant(svc.bob, 'bobs-draft', 'external')
+    const unpublished = await svc.rows<{ id: number }>(
+      `select v.id from assistant_versions v join assistants a on a.id = v.assistant_id
+        where a.owner_id = $1 and a.published is distinct from v.number`,
+      [bob.id],
+    )
     const hidden = new Set([
       ...[model.main, model.inactive, model.orphan, model.innerOnly].map((id) => `ai-models/${id}`),
       ...[provider.off, provider.inner].map((id) => `ai-providers/${id}`),
       `ai-tools/${tool.off}`,
       ...[bob.id, admin.id].map((id) => `users/${id}`),
+      `assistants/${draft.id}`,
+      ...[`assistant-user-prompts/${draft.starter}`, 'assistant-tags/tag of bobs-draft'],
+      ...unpublished.map(({ id }) => `assistant-versions/${id}`),
     ])
     const before = await stateOf(svc)
 
@@ -124,7 +136,7 @@ describe('whatever is thrown at any route', () => {
       ada.token,
       (document, text) => {
         for (const { type, id } of objectsIn(document)) expect(hidden).not.toContain(`${type}/${id}`)
-        expect(text).not.toMatch(/KEY-OF-|bob@example|admin@example/)
+        expect(text).not.toMatch(/KEY-OF-|bob@example|admin@example|INSTRUCTIONS-OF-bob|-OF-bobs-draft/)
       },
       4,
     )
@@ -133,22 +145,32 @@ describe('whatever is thrown at any route', () => {
   })
 
   test('an administrator gets a document, and no secret', { timeout: MINUTES }, async () => {
-    await using svc = await startJsonApi()
+    await using svc = await startJsonApi(withAssistants)
     await addCatalogue(svc)
 
-    await attack(svc, svc.people.admin.token, (_, text) => expect(text).not.toContain('KEY-OF-'), 6)
+    await addAssistant(svc.bob, 'bobs-draft', 'external')
+
+    await attack(svc, svc.people.admin.token, (_, text) => expect(text).not.toMatch(/KEY-OF-|-OF-bobs/), 6)
 
     expect(svc.log.filter((line) => line.includes('"level":50'))).toEqual([])
   })
 })
 
 /** Types that people write themselves; some requests at other routes create rooms, too. */
-const own = ['users', 'rooms', 'room-members', 'room-messages', 'attachments', 'user-keychain-values']
+const own = [
+  ...['users', 'rooms', 'room-members', 'room-messages', 'attachments', 'user-keychain-values'],
+  ...['assistants', 'assistant-versions'],
+]
 
-/** Types that only administrators change. */
-const stateOf = async ({ rows }: JsonApiApp) =>
-  Promise.all(
-    resources
+/** The rows of types that only administrators change, and the assistants of Bob. */
+const stateOf = async ({ rows, people }: JsonApiApp) =>
+  Promise.all([
+    rows(
+      `select a.*, v.* from assistants a join assistant_versions v on v.assistant_id = a.id where a.owner_id = $1
+        order by v.id`,
+      [people.bob.id],
+    ),
+    ...allResources
       .flatMap(({ type, entity }) => (entity && !own.includes(type) ? catalogue.tableOf(type) : []))
       .map(({ table }) => rows(`select md5(string_agg(t::text, ',' order by t.id)) as print from ${table} t`)),
-  )
+  ])

@@ -1,9 +1,10 @@
 import { MikroORM } from '@mikro-orm/postgresql'
 import { entities } from '../../entities/index.ts'
-import { resources } from '../../routers/index.ts'
+import { selectJsonApi } from '../../routers/index.ts'
 import { createCatalogue } from '../../routers/resource/catalogue.ts'
 
 /** The metadata of the entities, read without a database. */
 export const metadata = new MikroORM({ clientUrl: 'postgresql://nobody@127.0.0.1/none', entities }).getMetadata()
 
-export const catalogue = createCatalogue(resources, metadata)
+/** Every type, with those that a setting adds. */
+export const catalogue = createCatalogue(selectJsonApi(true).resources, metadata)

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp } from '../../kit/app.ts'
+import { withAssistants } from '../../kit/json-api/assistants.ts'
 
 /** The versions of the linters; as dev dependencies they would be part of every installation. */
 const packages = ['@redocly/cli@2.77.0', '@stoplight/spectral-cli@6.16.3']
@@ -15,7 +16,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svc-linters-'))
   const npm = ['install', '--no-audit', '--no-fund', '--no-save', '--ignore-scripts', '--prefix', folder, ...packages]
   await promisify(execFile)('npm', npm, { cwd: folder })
-  await using svc = await startApp()
+  await using svc = await startApp(withAssistants)
   const document = await svc.send('GET', '/api/svc/v1/openapi.json')
   await writeFile(join(folder, 'openapi.json'), await document.text())
   await writeFile(join(folder, '.spectral.yaml'), 'extends: ["spectral:oas"]\n')

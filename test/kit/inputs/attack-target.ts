@@ -45,8 +45,8 @@ interface Answer {
 }
 
 /** Starts the service with an administrator in a browser, and with a token for everything. */
-export async function startAttackTarget() {
-  const svc = await startApp()
+export async function startAttackTarget(settings: Record<string, string> = {}) {
+  const svc = await startApp(settings)
   const { browser } = await signIn(svc, 'ada')
   await svc.host.admin.setRole({ user: { username: 'ada' }, role: 'admin' })
   await browser.login('ada')

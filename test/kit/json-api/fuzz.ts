@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import type { Route } from '../../../facades/json-api/routes.ts'
-import { resources } from '../../../routers/index.ts'
+import { allResources } from './assistants.ts'
 
 // Texts that no database stores and no parser likes.
 const odd = fc.constantFrom(
@@ -30,7 +30,7 @@ const hostile = fc.constantFrom(
 const word = fc.oneof(fc.string({ unit: 'binary', maxLength: 20 }), fc.string({ maxLength: 20 }), odd, hostile)
 const long = fc.nat(6000).map((length) => 'x'.repeat(length))
 
-const names = resources.flatMap(({ type, attributes, relations, sorts, includes }) => [
+const names = allResources.flatMap(({ type, attributes, relations, sorts, includes }) => [
   type,
   ...Object.keys(attributes),
   ...Object.keys(relations),
@@ -43,6 +43,7 @@ const id = fc.oneof(
   { weight: 4, arbitrary: fc.integer({ min: 1, max: 8 }).map(String) },
   { weight: 1, arbitrary: fc.bigInt().map(String) },
   { weight: 1, arbitrary: fc.constantFrom('de_DE', 'open-weights', 'locale', 'public', 'me', 'actions') },
+  { weight: 1, arbitrary: fc.constantFrom('1-0123456789abcdef', '2147483648-0123456789abcdef', 'tag of bobs-draft') },
   { weight: 1, arbitrary: word },
 )
 
@@ -57,10 +58,12 @@ const parameterName = fc.oneof(
     'page[number]',
     'filter[assigned]',
     'filter[status]',
+    'filter[handle]',
+    'filter[releaseStage]',
     'locale',
     'page',
   ),
-  fc.constantFrom(...resources.map(({ type }) => `fields[${type}]`)),
+  fc.constantFrom(...allResources.map(({ type }) => `fields[${type}]`)),
   fc
     .tuple(fc.constantFrom('page', 'filter', 'fields', 'sort', 'x'), word)
     .map(([family, name]) => `${family}[${name}]`),
@@ -95,25 +98,32 @@ const rubbish = fc.oneof(
 
 const wholeNumber = fc.integer({ min: 1, max: 100 }).map(String)
 
+const fittingFilters: Partial<Record<string, Record<string, fc.Arbitrary<string>>>> = {
+  'ai-tools': {
+    'filter[status]': fc.constantFrom('active', 'offline'),
+    'filter[assigned]': fc.oneof(id, fc.constant('true')),
+  },
+  assistants: {
+    'filter[handle]': fc.constantFrom('of-ada', 'bobs-draft', 'bobs-shared', 'unknown'),
+    'filter[releaseStage]': fc.constantFrom('draft', 'private,organizational', 'organizational,organizational'),
+  },
+}
+
 /** A query that the address accepts. */
 function anyFittingQuery({ method, answers, resource, relation }: Route) {
-  const target = resources.find(({ type }) => type === relation?.of.to) ?? resource
+  const target = allResources.find(({ type }) => type === relation?.of.to) ?? resource
   const isList = method === 'GET' && (relation ? relation.of.many : answers === 'page')
   const anySubset = (words: readonly string[]) =>
     fc.subarray([...words], { maxLength: Math.min(2, words.length) }).map(String)
   const fields = { [`fields[${target.type}]`]: anySubset(Object.keys(target.attributes)) }
   const include = { include: anySubset(target.includes) }
   const page = { 'page[size]': wholeNumber, 'page[number]': fc.constantFrom('1', '2', '1000000') }
-  const filters = {
-    'filter[status]': fc.constantFrom('active', 'offline'),
-    'filter[assigned]': fc.oneof(id, fc.constant('true')),
-  }
   return fc.record<Record<string, string>>(
     {
       ...(answers !== 'nothing' && answers !== 'linkage' && fields),
       ...(method === 'GET' && answers !== 'linkage' && target.entity && include),
       ...(isList && target.entity && { sort: anySubset(target.sorts), ...page }),
-      ...(isList && target.type === 'ai-tools' && filters),
+      ...(isList && fittingFilters[target.type]),
     },
     { requiredKeys: [] },
   )
@@ -156,6 +166,11 @@ const sound: Record<string, { attributes: object; relationships?: object }> = {
   'system-models': {
     attributes: { modelType: 'default' },
     relationships: { model: { data: { type: 'ai-models', id: '1' } } },
+  },
+  assistants: { attributes: { name: 'A', handle: 'another', model: 'external' } },
+  'assistant-user-prompts': {
+    attributes: { text: 'How?' },
+    relationships: { assistant: { data: { type: 'assistants', id: '1' } } },
   },
   'system-prompts': { attributes: { promptType: 'default', locale: 'en_US', prompt: 'Be kind' } },
 }

@@ -4,11 +4,12 @@ import { abilities } from '../../../entities/identity/access-token.ts'
 import { buildRoutes } from '../../../facades/json-api/routes.ts'
 import { createContext } from '../../../routers/core/context.ts'
 import { accessOf } from '../../../routers/core/trpc.ts'
-import { appRouter, createCaller } from '../../../routers/index.ts'
+import { createCaller } from '../../../routers/index.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
 import { signIn, type TestBrowser } from '../../kit/browser.ts'
 import { addMember, replaceAt, sampleInput, walkPaths } from '../../kit/inputs/samples.ts'
 import { attackable, procedures, type TestedProcedure } from '../../kit/inputs/schemas.ts'
+import { wholeRouter, withAssistants } from '../../kit/json-api/assistants.ts'
 import { base } from '../../kit/json-api/client.ts'
 
 // The tests send some thousand requests on a busy machine.
@@ -24,7 +25,7 @@ let browser: TestBrowser
 let token: string
 
 beforeAll(async () => {
-  svc = await startApp()
+  svc = await startApp(withAssistants)
   const signedIn = await signIn(svc, 'ada')
   browser = signedIn.browser
   await svc.host.admin.setRole({ user: { username: 'ada' }, role: 'admin' })
@@ -134,7 +135,7 @@ describe('a NUL, lone surrogate, out-of-range number or forbidden name', () => {
 
   test('as an id in any address of JSON:API is not found', async () => {
     const ids = ['%00', '%ED%A0%80', '2147483648', '9007199254740992', '100000000000000000000', '__proto__', '1e20']
-    const routes = buildRoutes(appRouter).filter(
+    const routes = buildRoutes(wholeRouter).filter(
       ({ url, method, procedure }) =>
         url.includes('/:id') && method === 'GET' && !(procedure && accessOf(procedure).sessionOnly),
     )

@@ -1,10 +1,10 @@
 import { test, vi } from 'vitest'
 import { inputsOf } from '../../../facades/http/procedures.ts'
 import { buildRoutes, type Route } from '../../../facades/json-api/routes.ts'
-import { appRouter } from '../../../routers/index.ts'
 import { startAttackTarget } from '../../kit/inputs/attack-target.ts'
 import { listMemberNames } from '../../kit/inputs/schemas.ts'
 import { buildWorstMembers, buildWorstStrangers } from '../../kit/inputs/worst-inputs.ts'
+import { wholeRouter, withAssistants } from '../../kit/json-api/assistants.ts'
 import { base, mediaType } from '../../kit/json-api/client.ts'
 import { sampleList } from '../../kit/rounds.ts'
 import { shareResource } from '../../kit/share-resource.ts'
@@ -14,7 +14,7 @@ vi.setConfig({ testTimeout: 300_000 })
 
 const MAX_URL = 15_000
 
-const svc = shareResource(startAttackTarget)
+const svc = shareResource(() => startAttackTarget(withAssistants))
 
 async function send(method: string, path: string, body?: string) {
   const headers = { 'content-type': mediaType }
@@ -22,7 +22,7 @@ async function send(method: string, path: string, body?: string) {
   return { status: answer.status, text: await answer.text() }
 }
 
-const writes = buildRoutes(appRouter).filter(({ method }) => method !== 'GET')
+const writes = buildRoutes(wholeRouter).filter(({ method }) => method !== 'GET')
 
 /** The places in a document for the worst input, with the known member names of each. */
 function placesOf({ resource: { type, attributes, relations }, action, procedure }: Route) {
@@ -92,7 +92,7 @@ test('very many query parameters get a short answer at every route of JSON:API',
     `fields[users]=${Array(6000).fill('a').join()}`,
     `sort=${'x'.repeat(MAX_URL)}`,
   ]
-  for (const { method, url, answers } of someOf(buildRoutes(appRouter), 30)) {
+  for (const { method, url, answers } of someOf(buildRoutes(wholeRouter), 30)) {
     for (const search of searches) {
       const answer = await send(method, `${base + url.replace(':id', '1')}?${search}`)
       svc.assertModest(answer, `${method} ${url} ${answers} ${search.slice(0, 20)}`)
