@@ -253,13 +253,15 @@ export const findVersion = statement<VersionRow>(
 )
 
 /**
- * Finds the published version of an assistant that a person may copy. Values: the person's id and groups, and the handle.
+ * Finds the version of an assistant that a person copies: the published one, or the newest one of a draft that they may
+ * change. Values: the person's id and groups, and the handle.
  */
-export const findRemixable = statement<VersionRow & { mayRemix: boolean }>(
+export const findRemixable = statement<VersionRow & { mayRemix: boolean; ownsKnowledge: boolean }>(
   'find-remixable-assistant',
-  `select ${versionColumns}, ${isRemixable('a', viewer.person)} as "mayRemix"
-     from ${assistants} a join ${versions} v on v.assistant_id = a.id and v.number = a.published
-    where a.handle = $3 and ${isUser('a', viewer)}`,
+  `select ${versionColumns}, ${isRemixable('a', viewer.person)} as "mayRemix",
+          exists (select from ${Knowledge.tableName} k where k.id = v.knowledge_id and k.owner_id = ${viewer.person}) as "ownsKnowledge"
+     from ${assistants} a join ${versions} v on v.assistant_id = a.id and ${shownVersion}
+    where a.handle = $3 and ${isSeen}`,
 )
 
 /** Finds a version of a locked assistant. Values: the assistant's id, and the number. */

@@ -145,7 +145,11 @@ export const assistantsRouter = router({
     .mutation(({ ctx, input }): Promise<VersionRef> => saveVersion(ctx, input)),
 
   remix: writer()
-    .meta(about('Copy what is published of an assistant into a private one of the caller, if its owner allows it.'))
+    .meta(
+      about(
+        'Copy what is published of an assistant into a private one of the caller, if its owner allows it. Whoever may change a draft copies its newest version.',
+      ),
+    )
     .input(z.strictObject({ handle, newHandle: handle }))
     .mutation(({ ctx, input }): Promise<VersionRef> => remix(ctx, input)),
 

@@ -49,7 +49,7 @@ export async function createOwn(ctx: PersonContext, assistant: NewAssistant): Pr
   return insertOwn(ctx, { ...assistant, avatar: null }, {})
 }
 
-/** Copies the published version of an assistant that the caller may use into a private one of theirs. */
+/** Copies an assistant that the caller may use, or a draft that they may change, into a private one of theirs. */
 export async function remix(
   ctx: PersonContext,
   { handle, newHandle }: { handle: string; newHandle: string },
@@ -59,8 +59,9 @@ export async function remix(
   const [found] = await sql(findRemixable, [person, groups, handle])
   if (!found) throw createUnknownAssistant()
   if (!found.mayRemix) throw new Problem('not_permitted', { detail: 'Its owner lets nobody copy it.' })
-  // Whoever uses its knowledge uses it through this assistant alone.
-  const content = { ...toContent(vault, found), knowledge: null }
+  const content = toContent(vault, found)
+  // Whoever uses knowledge of others uses it through this assistant alone.
+  if (!found.ownsKnowledge) content.knowledge = null
   const copy = { handle: newHandle, content, avatar: found.avatar, publish: false }
   return insertOwn(ctx, copy, { remixOf: handle })
 }
@@ -85,7 +86,10 @@ async function insertOwn(
   })
 }
 
-/** Adds an assistant without a version. A taken handle is refused, whoever has it: an assistant, a person, or the model in rooms. */
+/**
+ * Adds an assistant without a version. A handle that an assistant, a person or the model in rooms has is refused in the same
+ * words, which do not tell who has it.
+ */
 export async function insertHandle(
   { services: { settings } }: Context,
   em: EntityManager,

@@ -251,6 +251,52 @@ test('an assistant is copied only where its owner allows that, and the copy is p
   expect((await callAssistants(svc, 'remix', copy)).problem).toBe('signed_out')
 })
 
+test('a person copies a draft of their own with its newest text, and nobody else does', async () => {
+  const { owner, colleague, stranger, handle } = await createPeople()
+  await owner.call('create', { handle, content: buildContent() })
+  await owner.call('save', { handle, content: buildContent({ systemPrompt: 'Newest.' }) })
+  await owner.call('share', { handle, audience: 'all', editors: [colleague.username], allowRemix: true })
+  const copy = (person: typeof owner) => person.call('remix', { handle, newHandle: `${handle}-${person.id}` })
+
+  for (const person of [owner, colleague]) {
+    expect((await copy(person)).data).toEqual({ handle: `${handle}-${person.id}`, version: 1, isPublished: false })
+    const { data } = await person.call('version', { handle: `${handle}-${person.id}`, version: 1 })
+    expect(data).toMatchObject({ systemPrompt: 'Newest.' })
+  }
+  expect(await copy(stranger)).toMatchObject({ status: 404, problem: 'not_found' })
+})
+
+test('a copy keeps the knowledge of whoever makes it, and none of others', async () => {
+  const { svc, owner, colleague, handle } = await createPeople()
+  const [row] = await svc.rows<{ id: number }>(
+    "insert into knowledge (name, owner_id) values ('Rules', $1) returning id",
+    [owner.id],
+  )
+  await owner.create(handle, { knowledge: row?.id })
+  await owner.call('share', { handle, audience: 'private', editors: [colleague.username] })
+  const readKnowledge = async (person: typeof owner) => {
+    const newHandle = `${handle}-${person.id}`
+    await person.call('remix', { handle, newHandle })
+    return (await person.call('version', { handle: newHandle, version: 1 })).data.knowledge
+  }
+
+  expect([await readKnowledge(owner), await readKnowledge(colleague)]).toEqual([row?.id, null])
+})
+
+test('a taken handle is refused in the same words, whoever has it', async () => {
+  const { svc, owner, stranger, handle } = await createPeople()
+  await owner.create(handle)
+  const refuse = async (taken: string, path = 'create', input: object = { handle: taken, content: buildContent() }) => {
+    const response = await svc.send('POST', `/trpc/assistants.${path}`, { token: stranger.token, body: input })
+    return (await response.text()).replaceAll(taken, 'HANDLE').replaceAll(/"requestId":"[^"]+"/g, '')
+  }
+
+  const ofAssistant = await refuse(handle)
+  expect(ofAssistant).toContain("The handle 'HANDLE' is taken. Choose another one.")
+  expect(await refuse(owner.username)).toBe(ofAssistant)
+  expect(await refuse(svc.services.settings.aiHandle.replace(/^@/, '').toLowerCase())).toBe(ofAssistant)
+})
+
 test('wrong content and sharing are refused in the words of the caller', async () => {
   const { owner, handle } = await createPeople()
   await owner.create(handle)

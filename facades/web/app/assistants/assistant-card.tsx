@@ -70,7 +70,7 @@ export function AssistantCard({ assistant, isOff }: AssistantCardProps) {
 
 /** Lists what the person may do with an assistant. */
 function listEntries(assistant: Assistant, open: (dialog: CardDialog) => void, copyLink: () => void): MenuEntry[] {
-  const { handle, published, isOwner, mayEdit, mayRemix } = assistant
+  const { handle, isOwner, mayEdit, mayRemix } = assistant
   const params = { handle }
   const edit = <Link to="/assistants/$handle/edit" params={params} />
   const history = <Link to="/assistants/$handle/history" params={params} />
@@ -78,7 +78,7 @@ function listEntries(assistant: Assistant, open: (dialog: CardDialog) => void, c
   const entries: [boolean, MenuEntry][] = [
     [mayEdit, { icon: 'edit', label: t('app.assistants.edit'), link: edit }],
     [mayEdit, { icon: 'later', label: t('app.assistants.history'), link: history }],
-    [published !== null && mayRemix, { icon: 'copy', label: t('app.assistants.remix'), choose: () => open('remix') }],
+    [mayRemix, { icon: 'copy', label: t('app.assistants.remix'), choose: () => open('remix') }],
     [true, { icon: 'link', label: t('app.assistants.copyLink'), choose: copyLink }],
     [mayEdit && !isOwner, { icon: 'signOut', label: t('app.assistants.leave'), choose: end }],
     [isOwner, { icon: 'trash', label: t('app.delete'), isDangerous: true, choose: end }],
