@@ -15,7 +15,7 @@ import { Toolbar } from '../shared/ui/toolbar.tsx'
 import { FailureNotice, UnsavedNotice } from './answer-failure.tsx'
 import { useChatActions } from './chat-state.ts'
 import styles from './comparison-view.module.css'
-import { AnswerBody, cutLabels } from './message.tsx'
+import { AnswerBody, AnsweredBy, cutLabels } from './message.tsx'
 import type { OpenedMessage } from './message-content.ts'
 import type { ShownComparison } from './shown-comparison.ts'
 import { UsageFacts } from './step-actions.tsx'
@@ -134,7 +134,7 @@ interface SideAnswerProps {
 /** The text of an answer, and its price unless that would tell which model wrote it. */
 function SideAnswer({ answer, isStreaming, isBlind, models }: SideAnswerProps) {
   if (!answer) return null
-  const { answeredBy, usage, cut } = answer
+  const { usage, cut } = answer
   return (
     <>
       <SourceBoundary source={answer.text}>
@@ -143,9 +143,7 @@ function SideAnswer({ answer, isStreaming, isBlind, models }: SideAnswerProps) {
       </SourceBoundary>
       {!(isStreaming || isBlind) && (
         <>
-          {answeredBy !== undefined && (
-            <p className="hint">{t('app.message.answeredBy', { model: findModelLabel(answeredBy, models) })}</p>
-          )}
+          <AnsweredBy answer={answer} models={models} />
           {usage && (
             <p className="hint">
               <UsageFacts usage={usage} />

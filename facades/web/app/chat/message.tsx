@@ -95,13 +95,7 @@ export const AnswerMessage = memo(
         {step?.message.isUnreadable && <UnreadableNote reason={t('app.message.unreadable')} />}
         <SourceBoundary source={answer.text}>
           <AnswerBody answer={answer} isStreaming={isStreaming} />
-          {answer.answeredBy !== undefined && (
-            <p className="hint">
-              {t(answer.assistant ? 'app.assistants.answeredBy' : 'app.message.answeredBy', {
-                model: findModelLabel(answer.answeredBy, models),
-              })}
-            </p>
-          )}
+          <AnsweredBy answer={answer} models={models} />
           {!isStreaming && !isComplete && <CutNotice answer={answer} message={step?.message} isLast={isLast} />}
         </SourceBoundary>
         <AnswerEnd slug={slug} step={step} turn={turn} failure={failure} model={model} models={models} />
@@ -110,6 +104,16 @@ export const AnswerMessage = memo(
     )
   },
 )
+
+/** Says that another model answered than the one that was asked, or than that of the assistant. */
+export const AnsweredBy = ({ answer, models }: { answer: Answer; models: readonly ChatModel[] }) =>
+  answer.answeredBy !== undefined && (
+    <p className="hint">
+      {t(answer.assistant ? 'app.assistants.answeredBy' : 'app.message.answeredBy', {
+        model: findModelLabel(answer.answeredBy, models),
+      })}
+    </p>
+  )
 
 /** Names a model, or an assistant with the version that answered. */
 function nameAuthor(model: string, { assistant }: Answer, models: readonly ChatModel[]): string {
