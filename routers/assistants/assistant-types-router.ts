@@ -86,7 +86,9 @@ const assistantsTypeRouter = router({
   remix: writer()
     .meta({
       ...exposeAs(assistants, { action: 'remix', ofOne: true, creates: true }),
-      ...about('Copy what is published of an assistant into a draft of the caller, if its owner allows it.'),
+      ...about(
+        'Copy what is published of an assistant into a draft of the caller, if its owner allows it. Whoever may change a draft copies its newest version.',
+      ),
     })
     .input(
       z.strictObject({
@@ -149,6 +151,7 @@ interface ContentMembers extends Partial<Omit<AssistantContent, 'parameters'>> {
   temp?: number | null
   topP?: number | null
   maxTokens?: number | null
+  assistantTags?: string[]
 }
 
 /** Members that belong to the assistant itself. */
@@ -158,12 +161,19 @@ interface OwnMembers {
 }
 
 /** Returns a content with other members; null takes a parameter away. */
-function applyMembers(content: AssistantContent, { temp, topP, maxTokens, ...members }: ContentMembers) {
+function applyMembers(content: AssistantContent, change: ContentMembers): AssistantContent {
+  const { temp, topP, maxTokens, assistantTags, ...members } = change
   const parameters = { temperature: temp, topP, maxTokens }
   const given = Object.entries(parameters).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, value ?? undefined]],
   )
-  return { ...content, ...members, parameters: { ...content.parameters, ...Object.fromEntries(given) } }
+  if (assistantTags) assertTagCount(assistantTags, 'assistantTags')
+  return {
+    ...content,
+    ...members,
+    ...(assistantTags && { tags: assistantTags }),
+    parameters: { ...content.parameters, ...Object.fromEntries(given) },
+  }
 }
 
 async function getNamed(ctx: PersonContext, { handle }: Pick<VersionRef, 'handle'>): Promise<AssistantRecord> {
@@ -209,8 +219,13 @@ function tagChange(change: TagChange) {
 function changeTags(before: readonly string[], ids: readonly string[], change: TagChange): string[] {
   if (change === 'remove') return before.filter((text) => !ids.includes(text))
   const tags = [...new Set(change === 'add' ? [...before, ...ids] : ids)]
-  if (tags.length <= MAX_TAGS) return tags
-  throw new Problem('invalid', { issues: [{ path: ['ids'], message: `must have at most ${MAX_TAGS} tags in all` }] })
+  assertTagCount(tags, 'ids')
+  return tags
+}
+
+function assertTagCount({ length }: readonly string[], member: string): void {
+  if (length > MAX_TAGS)
+    throw new Problem('invalid', { issues: [{ path: [member], message: `must have at most ${MAX_TAGS} tags in all` }] })
 }
 
 async function readTags({ caller, services }: PersonContext, text: string | null): Promise<TagRecord[]> {

@@ -127,7 +127,13 @@ export const assistants = defineResource({
     creator: one('users', { property: 'owner' }),
     assistantVersions: many('assistant-versions', { property: 'versions' }),
     assistantUserPrompts: many('assistant-user-prompts', { derive: listPrompts }),
-    assistantTags: many('assistant-tags', { derive: listTags }),
+    assistantTags: many('assistant-tags', {
+      derive: listTags,
+      ids: tag,
+      write: true,
+      default: [],
+      about: 'The words by which people find it. Their ids are the words, which need no creation.',
+    }),
   },
   filters: {
     handle: filter(z.string().max(100).describe('The handle of one assistant.'), (row, _, value) => {

@@ -132,6 +132,8 @@ interface RelationOptions extends MemberOptions {
   alwaysVisible?: true
   /** Builds the related records from the completed record of the row, if they are no rows of a table. */
   derive?: (record: { readonly id: string }, vault: Vault) => readonly FoundRow[]
+  /** Accepts the ids of a writable relation, if they are no numbers of rows. */
+  ids?: z.ZodType<string, string>
   /** SQL for the number of related rows of a parent, if there are too many to count. */
   total?: (parent: string, sql: ParameterBinder) => string
 }

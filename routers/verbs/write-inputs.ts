@@ -47,7 +47,7 @@ function listWritableMembers({ attributes, relations }: Resource, moment: 'creat
 }
 
 /** Builds the schema of a relation, which is written by ids. */
-function buildIdsSchema({ many, about = '', default: fallback }: Relation): z.ZodType {
-  if (many) return z.array(resourceId).max(MAX_LINKS).overwrite(removeDuplicates).describe(about)
-  return (fallback === null ? resourceId.nullable() : resourceId).describe(about)
+function buildIdsSchema({ many, ids = resourceId, about = '', default: fallback }: Relation): z.ZodType {
+  if (many) return z.array(ids).max(MAX_LINKS).overwrite(removeDuplicates).describe(about)
+  return (fallback === null ? ids.nullable() : ids).describe(about)
 }

@@ -335,6 +335,44 @@ test('tags are linked by their texts, and listed for those who see an assistant 
   expect([many.status, pointersOf(many)]).toEqual([422, ['/data']])
 })
 
+test('an assistant is created and changed with all its tags in one request', async () => {
+  const handle = newName('helper').toLowerCase()
+  const tags = { assistantTags: toMany('assistant-tags', ['php', 'two words', 'php']) }
+  const { one } = await svc.ada.create('assistants', { ...content, handle }, tags)
+  const path = `/assistants/${one.id}`
+  const readTags = async () => idsOf((await svc.ada.get(`${path}/assistantTags`)).list)
+  const patch = (ids: string[], client: Client = svc.ada, type = 'assistant-tags') =>
+    client.send('PATCH', path, {
+      data: { type: 'assistants', id: one.id, relationships: { assistantTags: toMany(type, ids) } },
+    })
+
+  expect(await readTags()).toEqual(['php', 'two words'])
+  const changed = await patch(['two words', 'new'])
+  expect([changed.status, await readTags()]).toEqual([200, ['two words', 'new']])
+  // Tags that are sent back as they were read make no version.
+  expect(tagOf(await patch(['two words', 'new']))).toBe(tagOf(changed))
+  await svc.ada.update('assistants', one.id, { greeting: 'Good day.' })
+  expect(await readTags()).toEqual(['two words', 'new'])
+  const refused = [
+    await patch(Array.from({ length: 13 }, (_, at) => `tag ${at}`)),
+    await patch(['two\nlines']),
+    await patch(['x'.repeat(41)]),
+  ]
+  expect(refused.map(({ status }) => status)).toEqual([422, 422, 422])
+  expect(refused.map((answer) => pointersOf(answer)[0])).toEqual([
+    '/data/relationships/assistantTags/data',
+    '/data/relationships/assistantTags/data/0',
+    '/data/relationships/assistantTags/data/0',
+  ])
+  expect((await patch(['1'], svc.ada, 'users')).status).toBe(422)
+  expect((await patch(['mine'], svc.bob)).status).toBe(404)
+  await release(one.id, 'organizational')
+  expect((await patch(['mine'], svc.bob)).status).toBe(403)
+  expect(await readTags()).toEqual(['two words', 'new'])
+  expect((await patch([])).status).toBe(200)
+  expect(await readTags()).toEqual([])
+})
+
 test('a copy is a draft of whoever made it, and only where the owner allows it', async () => {
   const { id, handle } = await createAssistant()
   await release(id, 'organizational')
@@ -357,6 +395,8 @@ test('a copy is a draft of whoever made it, and only where the owner allows it',
   expect((await act(svc.bob, id, 'remix', { handle: named })).one.attributes['handle']).toBe(named)
   expect((await act(svc.bob, id, 'remix', { handle })).status).toBe(409)
   expect((await svc.ada.get(`/assistants/${copy.one.id}`)).status).toBe(404)
+  const again = await act(svc.bob, copy.one.id, 'remix')
+  expect([again.status, again.one.attributes['systemPrompt']]).toEqual([201, content.systemPrompt])
 })
 
 test('a favorite is the favorite of one person, and marking it again changes nothing', async () => {
@@ -420,7 +460,7 @@ test('where an administrator approves what is for all, a release waits', async (
 
 test('front ends of HAWKI have its names, includes and actions', async () => {
   await using snake = await start({ JSONAPI_MEMBER_CASE: 'snake' })
-  const { one } = await snake.ada.create('assistants', {
+  const attributes = {
     name: 'Helper',
     handle: 'helper',
     system_prompt: 'Be brief.',
@@ -428,7 +468,9 @@ test('front ends of HAWKI have its names, includes and actions', async () => {
     model: 'demo',
     max_tokens: 100,
     top_p: 0.9,
-  })
+  }
+  const tags = { assistant_tags: toMany('assistant-tags', ['laravel']) }
+  const { one } = await snake.ada.create('assistants', attributes, tags)
   const path = `/assistants/${one.id}`
 
   expect(Object.keys(one.attributes).sort()).toMatchInlineSnapshot(`
@@ -461,6 +503,7 @@ test('front ends of HAWKI have its names, includes and actions', async () => {
     `${path}?include=creator,assistant_versions,assistant_user_prompts,assistant_tags`,
   )
   expect(included.map(({ type }) => type).toSorted()).toEqual([
+    'assistant-tags',
     'assistant-tags',
     'assistant-user-prompts',
     'assistant-versions',
