@@ -369,6 +369,12 @@ describeWith('chromium')('the list of conversations', () => {
     await list.getByRole('link', { name: 'Chat 1', exact: true }).waitFor()
     expect(await list.getByRole('link').count()).toBeLessThan(60)
 
+    const scroll = (top: number) => list.evaluate((element, top) => element.scrollTo({ top }), top)
+    await scroll(20 * 34)
+    await expect.poll(() => list.getByRole('link', { name: 'Chat 1', exact: true }).count()).toBe(0)
+    expect((await list.getByRole('link', { name: 'Chat 25', exact: true }).boundingBox())?.y).toBeGreaterThan(0)
+    await scroll(0)
+    await list.getByRole('link', { name: 'Chat 1', exact: true }).waitFor()
     await page.getByRole('searchbox', { name: 'Search chats' }).fill('chat 2777')
 
     await list.getByRole('link', { name: 'Chat 2777' }).waitFor()

@@ -1,12 +1,12 @@
 import { Link, useNavigate } from '@tanstack/react-router'
-import { useVirtualizer } from '@tanstack/react-virtual'
-import { lazy, Suspense, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
+import { lazy, Suspense, useDeferredValue, useEffect, useMemo, useState } from 'react'
 import type { Conversation } from '../shared/api/client.ts'
 import { DAY_MS } from '../shared/days.ts'
 import { language, t } from '../shared/text/labels.ts'
 import { ErrorNotice } from '../shared/ui/error-message.tsx'
 import { Icon } from '../shared/ui/icon.tsx'
 import { iconButtonClass } from '../shared/ui/icon-button.tsx'
+import { useRowWindow } from '../shared/ui/row-window.ts'
 import { ListFailure, ListSearch, SideList, SideNote } from '../shared/ui/side-list.tsx'
 import { PinnedAndFolders } from './conversation-folders.tsx'
 import styles from './conversation-list.module.css'
@@ -38,7 +38,7 @@ export function ConversationList({ onChoose }: { onChoose: () => void }) {
       </ListSearch>
       <Selection name={name} />
       <SideList ref={setScroller} label={t('app.conversations')}>
-        {name === '' && <PinnedAndFolders onChoose={onChoose} />}
+        <div>{name === '' && <PinnedAndFolders onChoose={onChoose} />}</div>
         <ConversationsByDay name={name} scroller={scroller} onChoose={onChoose} />
         {name !== '' && (
           <Suspense>
@@ -77,20 +77,13 @@ interface ConversationsByDayProps {
   onChoose: () => void
 }
 
-/** A virtual list: only the visible rows are in the document. */
+/** The conversations by day, of which only the visible ones and some around them are in the document. */
 function ConversationsByDay({ name, scroller, onChoose }: ConversationsByDayProps) {
   const { conversations, error, hasNextPage, fetchNextPage, isFetching } = useConversations(name)
   const lines = useMemo(() => groupByDay(conversations ?? []), [conversations])
-  const list = useRef<HTMLUListElement>(null)
-  const virtualizer = useVirtualizer({
-    count: lines.length,
-    getScrollElement: () => scroller,
-    estimateSize: (index) => (typeof lines[index] === 'string' ? HEADING_HEIGHT : ROW_HEIGHT),
-    scrollMargin: list.current?.offsetTop ?? 0,
-    overscan: 8,
-  })
-  const items = virtualizer.getVirtualItems()
-  const isAtEnd = (items.at(-1)?.index ?? 0) >= lines.length - 1
+  const heights = useMemo(() => lines.map((line) => (typeof line === 'string' ? HEADING_HEIGHT : ROW_HEIGHT)), [lines])
+  const [list, setList] = useState<HTMLElement | null>(null)
+  const { rows, height, isAtEnd } = useRowWindow({ list, scroller, heights })
   useEffect(() => {
     if (isAtEnd && hasNextPage && !isFetching) void fetchNextPage()
   }, [isAtEnd, hasNextPage, isFetching, fetchNextPage])
@@ -98,10 +91,10 @@ function ConversationsByDay({ name, scroller, onChoose }: ConversationsByDayProp
   if (conversations && lines.length === 0 && !hasNextPage)
     return <SideNote>{t(name === '' ? 'app.conversations.none' : 'app.conversations.notFound')}</SideNote>
   return (
-    <ul className={styles.virtual} ref={list} style={{ height: virtualizer.getTotalSize() }}>
-      {items.map(({ index, start }) => {
+    <ul className={styles.rows} ref={setList} style={{ height }}>
+      {rows.map(({ index, top }) => {
         const line = lines[index]
-        const style = { transform: `translateY(${start - virtualizer.options.scrollMargin}px)` }
+        const style = { transform: `translateY(${top}px)` }
         if (line === undefined) return null
         if (typeof line !== 'string')
           return (
