@@ -83,6 +83,20 @@ describeWith('chromium')('a question without an answer', () => {
     expect(await tryAgain().count()).toBe(1)
   })
 
+  test('stays written where there is no room for another chat, which the page says', async () => {
+    const { page } = chat
+    await svc.rows(`insert into conversations (user_id, slug, name)
+      select u.id, 'filler' || n, 'Filler' from users u, generate_series(1, 1000) n where u.username = 'ada'`)
+    await chat.sendQuestion('Is there room?')
+    await page.getByText('There is no room for more here. Delete something').waitFor()
+    expect(await page.getByRole('textbox', { name: 'Message' }).inputValue()).toBe('Is there room?')
+    await expectAccessible(page)
+
+    await svc.rows(`delete from conversations where name = 'Filler'`)
+    await page.getByRole('button', { name: 'Send', exact: true }).click()
+    await article('Good day.').waitFor()
+  })
+
   test('says that the page was reloaded before the answer came', async () => {
     const { page } = chat
     upstream.behave = stalls

@@ -57,7 +57,7 @@ describeWith('chromium')('a chat that is shared by a link', () => {
     const provider = { models: [{ id: 'mock-1', label: 'First', tools: ['mail_echo'] }] }
     const config = resources.use(await writeConfig(upstream.url, { provider, more: { mcpServers } }))
     settings = { AI_CONFIG: config.file, APP_KEY }
-    svc = resources.use(await startApp({ ...settings, SHARED_LINKS: 'everybody' }))
+    svc = resources.use(await startApp({ ...settings, SHARED_LINKS: 'everybody', SHARED_LINKS_PER_PERSON: '2' }))
     await svc.host.mcp.sync()
     const [known] = await svc.host.mcp.tools()
     await svc.host.mcp.approve({ name: 'mail_echo', hash: known?.hash ?? '' })
@@ -294,6 +294,12 @@ describeWith('chromium')('a chat that is shared by a link', () => {
     await page.click('#unlock [type=submit]')
     await page.getByRole('alert').waitFor()
     await page.unroute(update)
+    // Neither does a page that is closed in between.
+    const begun = page.waitForRequest(update)
+    await page.route(update, () => {})
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await begun
+    await page.unroute(update)
     await page.reload()
     await waitForAddress(page, /\/chat\/[a-z0-9]{16}$/)
     await page.getByText('The first answer.').waitFor()
@@ -399,6 +405,15 @@ describeWith('chromium')('a chat that is shared by a link', () => {
       readers: 'Everybody, also without signing in',
       also: ['Instructions for the model'],
     })
+    await findDialog(page).getByRole('button', { name: 'Make a link' }).click()
+    await page.getByText('Your links have no room for this copy. End some of them first.').waitFor()
+    const other = await page.context().newPage()
+    await other.goto(page.url())
+    await other.getByRole('button', { name: 'Share this chat' }).click()
+    const upload = '**/trpc/sharedLinks.upload*'
+    await other.route(upload, (route) => route.abort())
+    await findDialog(other).getByRole('button', { name: 'Update the copy' }).first().click()
+    await other.getByText('The service cannot be reached.').waitFor()
     await showSettings(page, 'links')
     const items = page.getByRole('list', { name: 'Shared chats' }).getByRole('listitem')
     expect(await items.count()).toBe(2)
@@ -460,10 +475,13 @@ describeWith('chromium')('a chat that is shared by a link', () => {
     await expectAccessible(page)
     await page.getByRole('alertdialog').getByRole('button', { name: 'End all links' }).press('Enter')
     await page.getByText('You share no chat.').waitFor()
+    await expect.poll(() => findDialog(other).getByRole('button', { name: 'Update the copy' }).count()).toBe(0)
+    await findDialog(other).getByRole('button', { name: 'Make a link' }).waitFor()
     await page.getByText('All links have ended').waitFor()
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Shared chats')
     expect((await page.context().request.get(link)).status()).toBe(404)
-    expect(chat.complaints).toEqual([])
+    // The link that there was no room for.
+    expect(chat.complaints.filter((text) => !/422/.test(text))).toEqual([])
   })
 
   test('an administrator sees links by person, size and end, and ends one', async () => {

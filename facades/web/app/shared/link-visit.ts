@@ -1,6 +1,9 @@
 /** The link that this tab goes on with, after the sign-in and the passphrase. */
 const CONTINUED = 'shared link'
 
+/** The name in addresses of the own chat that does not have all of a copy yet. */
+const UNFINISHED = 'unfinished copy'
+
 /** The keys of links that were opened in this tab, which a sign-in in between would lose. */
 const keyOf = (id: string) => `shared link ${id}`
 
@@ -30,3 +33,10 @@ export function readContinued(): LinkVisit | undefined {
 }
 
 export const forgetContinued = (): void => sessionStorage.removeItem(CONTINUED)
+
+/** Keeps that a chat lacks a part of what was shared, until `forgetUnfinished` is called. */
+export const keepUnfinished = (slug: string): void => sessionStorage.setItem(UNFINISHED, slug)
+
+export const isUnfinished = (slug: string): boolean => sessionStorage.getItem(UNFINISHED) === slug
+
+export const forgetUnfinished = (): void => sessionStorage.removeItem(UNFINISHED)

@@ -1,6 +1,8 @@
 import { queryOptions, useQuery } from '@tanstack/react-query'
+import { useEffect } from 'react'
 import { api, queryClient } from './api/client.ts'
 import type { ConversationKey } from './conversation-key.ts'
+import { type ChangeEvent, followChanges } from './live.ts'
 import { parseRecord } from './local-store.ts'
 import { formatTimestamp } from './text/formats.ts'
 import { t } from './text/labels.ts'
@@ -26,9 +28,13 @@ export interface OwnLink extends StoredLink {
 
 const LINKS_KEY = 'shared-links'
 
-/** Reads with whom the person may share, and their links, or those of one chat. Without keys they have no addresses. */
-export const useLinks = (key: ConversationKey | undefined, slug?: string) =>
-  useQuery(
+/**
+ * Reads with whom the person may share, and their links, or those of one chat, and again when one of them changes elsewhere.
+ * Without keys they have no addresses.
+ */
+export function useLinks(key: ConversationKey | undefined, slug?: string) {
+  useEffect(() => followChanges((change) => isOfLinks(change) && void refreshLinks()), [])
+  return useQuery(
     queryOptions({
       queryKey: [LINKS_KEY, slug, key !== undefined],
       queryFn: async ({ signal }) => {
@@ -40,6 +46,10 @@ export const useLinks = (key: ConversationKey | undefined, slug?: string) =>
       },
     }),
   )
+}
+
+/** After a gap any link may have changed. */
+const isOfLinks = (change: ChangeEvent) => change?.kind?.startsWith('shared-links.') ?? true
 
 export const refreshLinks = () => queryClient.invalidateQueries({ queryKey: [LINKS_KEY] })
 

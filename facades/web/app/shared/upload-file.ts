@@ -59,19 +59,28 @@ function sendForm(
   })
 }
 
+interface RefusalReason {
+  code?: string
+  /** The part of the request that was refused. */
+  source?: object
+}
+
 interface UploadResponse {
   data?: { id: string }
-  errors?: { code?: string; detail?: string }[]
+  errors?: RefusalReason[]
 }
 
 function readUploadResult({ status, response }: XMLHttpRequest): UploadResult {
   const { data, errors } = (response ?? {}) as UploadResponse
   if (data) return { id: data.id }
-  const code = errors?.[0]?.code ?? ''
-  return { refusal: t(status === 413 ? 'app.files.tooLargeForService' : (refusalLabels[code] ?? 'app.files.refused')) }
+  return { refusal: t(status === 413 ? 'app.files.tooLargeForService' : getRefusalLabel(errors?.[0])) }
 }
 
-const refusalLabels: Record<string, string> = { unsupported_media_type: 'app.files.kind', invalid: 'app.files.kind' }
+function getRefusalLabel({ code = '', source }: RefusalReason = {}): string {
+  // Only the refusal of more files than a person may keep names no part of the request.
+  if (code === 'invalid' && !source) return 'app.error.full'
+  return code === 'invalid' || code === 'unsupported_media_type' ? 'app.files.kind' : 'app.files.refused'
+}
 
 interface StoredFile {
   id: string

@@ -118,7 +118,7 @@ export type Quota = Awaited<ReturnType<typeof api.conversations.quota.query>>
 type SealedMessage = Parameters<typeof api.conversations.import.mutate>[0]['messages'][number]
 
 /** The part of a conversation that was not imported, or all of it. */
-interface ImportLoss {
+export interface ImportLoss {
   kind: 'empty' | 'tooMany' | 'unreadable' | 'shortened' | 'files'
   name: string
   count: number

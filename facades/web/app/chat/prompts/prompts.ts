@@ -1,7 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
-import { SvcError } from '../../../../client/index.ts'
 import { api, queryClient } from '../../shared/api/client.ts'
-import { InputError } from '../../shared/api/error-text.ts'
+import { InputError, isOverQuota } from '../../shared/api/error-text.ts'
 import type { ConversationKey } from '../../shared/conversation-key.ts'
 import { isRecord, parseRecord } from '../../shared/local-store.ts'
 import { saveFile } from '../../shared/save-file.ts'
@@ -58,9 +57,7 @@ async function addPrompts(prompts: string[]): Promise<void> {
   try {
     await api.prompts.create.mutate({ prompts })
   } catch (error) {
-    // Only the refusal of more prompts than a person may have names no member.
-    const isFull = error instanceof SvcError && error.code === 'invalid' && error.issues.length === 0
-    throw isFull ? new InputError(t('app.prompts.full', { count: MAX_PROMPTS })) : error
+    throw isOverQuota(error) ? new InputError(t('app.prompts.full', { count: MAX_PROMPTS })) : error
   }
 }
 

@@ -1,12 +1,13 @@
+import { SvcError } from '../../../../client/index.ts'
 import { api } from '../../shared/api/client.ts'
 import { InputError } from '../../shared/api/error-text.ts'
 import type { ConversationKey } from '../../shared/conversation-key.ts'
-import type { LinkVisit } from '../../shared/link-visit.ts'
+import { forgetUnfinished, isUnfinished, keepUnfinished, type LinkVisit } from '../../shared/link-visit.ts'
 import { openCopy, type SharedCopy, type SharedFile, WrongLinkKey } from '../../shared/shared-copy.ts'
 import { t } from '../../shared/text/labels.ts'
 import { uploadFile } from '../../shared/upload-file.ts'
 import { refreshConversations } from '../conversations.ts'
-import { storeConversation } from '../import/conversation-import.ts'
+import { type ImportLoss, storeConversation } from '../import/conversation-import.ts'
 import { type ImportedConversation, toTime } from '../import/imported-conversation.ts'
 import { writeNumber } from '../message-content.ts'
 
@@ -24,14 +25,20 @@ export async function continueLink(
     key,
     await api.conversations.quota.query(),
   )
-  if (slug === undefined) throw new InputError(t(losses[0]?.kind === 'tooMany' ? 'app.share.full' : 'app.share.empty'))
-  const hasAllFiles = outcome === 'known' || (await completeCopy(slug, copy, key))
+  if (slug === undefined) throw new InputError(describeLoss(losses[0]))
+  const isWhole = outcome === 'known' && !isUnfinished(slug)
+  const hasAllFiles = isWhole || (await completeCopy(slug, copy, key))
   await refreshConversations()
   return { slug, hasAllFiles }
 }
 
+const describeLoss = (loss: ImportLoss | undefined): string =>
+  loss?.kind === 'tooMany' ? t('app.import.problem.tooMany', { ...loss }) : t('app.share.empty')
+
 async function readCopy(id: string, linkKey: string): Promise<SharedCopy> {
-  const response = await fetch(`/s/${id}/copy`)
+  const response = await fetch(`/s/${id}/copy`).catch((cause: unknown) => {
+    throw new SvcError(cause)
+  })
   if (response.status === 404) throw new InputError(t('app.share.gone'))
   if (!response.ok) throw new InputError(t(response.status === 429 ? 'page.shared.tooMany' : 'page.error'))
   return openCopy(await response.blob(), linkKey).catch((error: unknown) => {
@@ -59,10 +66,16 @@ function toConversation(id: string, { title, sharedAt, messages }: SharedCopy): 
   }
 }
 
-/** Stores the rest of a copy, or none of it: the next attempt would take a part of it for the whole. */
+/**
+ * Stores the rest of a copy, or deletes the part that there is. A page that is closed cannot do so, so the tab remembers
+ * the chat: the next attempt must not take a part for the whole.
+ */
 async function completeCopy(slug: string, copy: SharedCopy, key: ConversationKey): Promise<boolean> {
+  keepUnfinished(slug)
   try {
-    return await copyRest(slug, copy, key)
+    const hasAllFiles = await copyRest(slug, copy, key)
+    forgetUnfinished()
+    return hasAllFiles
   } catch (error) {
     await api.conversations.discard.mutate({ slug }).catch(() => {})
     throw error

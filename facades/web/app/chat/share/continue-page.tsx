@@ -5,10 +5,10 @@ import { forgetContinued, type LinkVisit, readContinued } from '../../shared/lin
 import { useSession } from '../../shared/session.tsx'
 import { t } from '../../shared/text/labels.ts'
 import { getButtonClass } from '../../shared/ui/button.tsx'
-import { ErrorNotice } from '../../shared/ui/error-message.tsx'
 import { Notice } from '../../shared/ui/notice.tsx'
 import { Page, PagePlaceholder } from '../../shared/ui/page.tsx'
 import { PageHead, usePageTitle } from '../../shared/ui/page-head.tsx'
+import { ListFailure } from '../../shared/ui/side-list.tsx'
 import { continueLink } from './continue-link.ts'
 
 /** Copies the chat whose link this tab has opened, and goes to the copy. */
@@ -29,7 +29,7 @@ function Copying({ visit }: { visit: LinkVisit }) {
   // Throws if the keys are locked, which leads to the page for the passkey.
   const { conversationKey } = useSession()
   const navigate = useNavigate()
-  const { data, error } = useQuery({
+  const { data, error, refetch } = useQuery({
     queryKey: ['continued link', visit.id],
     queryFn: () => continueLink(visit, conversationKey),
     retry: false,
@@ -40,7 +40,7 @@ function Copying({ visit }: { visit: LinkVisit }) {
     forgetContinued()
     if (data.hasAllFiles) void navigate({ to: '/chat/$slug', params: { slug: data.slug }, replace: true })
   }, [data, navigate])
-  if (error) return <ErrorNotice error={error} />
+  if (error) return <ListFailure error={error} read={refetch} />
   if (!data || data.hasAllFiles) return <p role="status">{t('app.share.copying')}</p>
   return (
     <>

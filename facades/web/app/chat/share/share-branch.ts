@@ -1,5 +1,7 @@
+import { SvcError } from '../../../../client/index.ts'
 import { api } from '../../shared/api/client.ts'
-import { InputError } from '../../shared/api/error-text.ts'
+import { InputError, isOverQuota } from '../../shared/api/error-text.ts'
+import { setSessionEnded } from '../../shared/api/session-end.ts'
 import type { ConversationKey } from '../../shared/conversation-key.ts'
 import { type LinkRules, type OwnLink, refreshLinks, type ShareOptions } from '../../shared/own-links.ts'
 import { makeLinkKey, sealCopy } from '../../shared/shared-copy.ts'
@@ -21,7 +23,7 @@ export async function shareBranch({ key, slug, rules }: Sharing, readers: Reader
   const linkKey = makeLinkKey()
   const copy = await sealBranch({ key, slug, rules }, linkKey, options)
   const sealedKey = await key.seal(JSON.stringify({ key: linkKey, ...options }))
-  const { id } = await api.sharedLinks.create.mutate({ slug, sealedKey, ...readers })
+  const { id } = await api.sharedLinks.create.mutate({ slug, sealedKey, ...readers }).catch(rethrowQuota)
   try {
     await upload(id, copy)
   } catch (error) {
@@ -45,6 +47,11 @@ async function sealBranch({ key, slug, rules }: Sharing, linkKey: string, option
   return sealed
 }
 
+/** Rethrows an error, in words if the person has no room for another link or copy. */
+function rethrowQuota(error: unknown): never {
+  throw isOverQuota(error) ? new InputError(t('app.share.full')) : error
+}
+
 const createTooLargeError = (maxBytes: number) =>
   new InputError(t('app.share.tooLarge', { size: formatMegabytes(maxBytes) }))
 
@@ -52,8 +59,13 @@ const createTooLargeError = (maxBytes: number) =>
 async function upload(id: string, body: Blob): Promise<void> {
   const input = encodeURIComponent(JSON.stringify({ id }))
   const headers = { 'content-type': 'application/octet-stream' }
-  const response = await fetch(`/trpc/sharedLinks.upload?input=${input}`, { method: 'PUT', headers, body })
+  const response = await fetch(`/trpc/sharedLinks.upload?input=${input}`, { method: 'PUT', headers, body }).catch(
+    (cause: unknown) => {
+      throw new SvcError(cause)
+    },
+  )
+  if (response.ok) return
   if (response.status === 413) throw createTooLargeError(body.size)
-  if (response.status === 422) throw new InputError(t('app.share.full'))
-  if (!response.ok) throw new InputError(t('page.error'))
+  if (response.status === 401) setSessionEnded(true)
+  rethrowQuota(new SvcError(await response.json().catch((cause: unknown) => cause)))
 }

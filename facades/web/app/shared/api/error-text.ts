@@ -17,6 +17,7 @@ export function describeError(error: unknown): string {
   if (error.retryAt && hasLabel(untilKey)) return t(untilKey, { time: formatTimeWithSeconds(error.retryAt) })
   const keys = [
     ...(isTooLong(error) ? ['app.error.context_length_exceeded'] : []),
+    ...(isOverQuota(error) ? ['app.error.full'] : []),
     `app.error.field.${field}`,
     `app.error.${error.code}`,
     `page.error.${error.code}`,
@@ -31,6 +32,10 @@ const isFailedImport = (error: unknown): boolean =>
   /dynamically imported module|importing a module script failed|unable to preload css/i.test(error.message)
 
 export const isNotFound = (error: unknown): boolean => error instanceof SvcError && error.code === 'not_found'
+
+/** Returns true if there is no room for more. Only this refusal of an input names no member. */
+export const isOverQuota = (error: unknown): boolean =>
+  error instanceof SvcError && error.code === 'invalid' && error.issues.length === 0
 
 /** Returns true if a model was asked to read more than it can, by the service's estimate or the provider's word. */
 const isTooLong = (error: unknown): boolean =>
