@@ -14,7 +14,7 @@ import {
 import { signIn } from '../kit/browser.ts'
 import { shareResource } from '../kit/share-resource.ts'
 
-const RUNS = 200
+const RUNS = 100
 const SEED = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 31)
 
 let sender: Sender

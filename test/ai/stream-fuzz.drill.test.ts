@@ -13,7 +13,7 @@ import {
   type ReadAnswer,
 } from '../kit/ai/stream-grammar.ts'
 
-const RUNS = 10_000
+const RUNS = 5000
 const SEED = Number(process.env['FUZZ_SEED'] ?? Date.now() % 2 ** 31)
 const head = { statusCode: 200, headers: {} }
 

@@ -16,9 +16,9 @@ const limit = { name: 'budget', for: 'installation', cap: 100, unit: 'requests',
 
 /** By unit: the amount that a call reserves (`most`) and a usual answer uses (`least`); `one` is 1 of a cap. */
 const units = [
-  { unit: 'requests', one: 1, most: 1, least: 1, rounds: 9 },
-  { unit: 'tokens', one: 1, most: 2 + 100, least: 10, rounds: 6 },
-  { unit: 'EUR', one: 1_000_000, most: 2 * 1000 + 100 * 2000, least: 7 * 1000 + 3 * 2000, rounds: 6 },
+  { unit: 'requests', one: 1, most: 1, least: 1, rounds: 6 },
+  { unit: 'tokens', one: 1, most: 2 + 100, least: 10, rounds: 3 },
+  { unit: 'EUR', one: 1_000_000, most: 2 * 1000 + 100 * 2000, least: 7 * 1000 + 3 * 2000, rounds: 3 },
 ] as const
 
 type RecordedSums = RecordedCall & { cost: number; tokens: number }

@@ -56,7 +56,8 @@ testWith(
   ).rejects.toThrow(/bin\/other/)
 })
 
-const ROUNDS = 4
+/** Each replica restarts once. */
+const ROUNDS = 2
 /** Waits until the proxy has noticed a restarted replica. */
 const BACK_MS = 3000
 
