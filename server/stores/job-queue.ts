@@ -20,6 +20,8 @@ interface JobQueueOptions {
   retryLimit?: number
   /** Seconds until the first retry; later retries wait longer. */
   retryDelay?: number
+  /** Seconds between two looks for jobs of other replicas and for retries; at least 0.5. */
+  pollingInterval?: number
 }
 
 const SCHEMA = 'svc_jobs'
@@ -41,18 +43,21 @@ export class DatabaseJobQueue implements JobQueue {
   readonly #boss: PgBoss
   readonly #parts: Pick<JobQueueOptions, 'log' | 'traces'>
   readonly #limits: { heartbeatSeconds: number; retryLimit: number; retryDelay: number }
+  readonly #pollingInterval: number
   readonly #closing = new AbortController()
   /** Worker ids by queue name. */
-  readonly #workers = new Map<string, string>()
+  readonly #workers = new Map<string, string[]>()
 
   /** Creates the tables of the job queue if they are missing; throws if the database role lacks the right. */
   readonly prepare: () => Promise<void>
 
-  constructor({ pool, log, traces, heartbeat = 30, retryLimit = 5, retryDelay = 5 }: JobQueueOptions) {
+  constructor(options: JobQueueOptions) {
+    const { pool, log, traces, heartbeat = 30, retryLimit = 5, retryDelay = 5, pollingInterval = 2 } = options
     const boss = createBoss({ pool, log, heartbeat })
     this.#boss = boss
     this.#parts = { log, traces }
     this.#limits = { heartbeatSeconds: heartbeat, retryLimit, retryDelay }
+    this.#pollingInterval = pollingInterval
     this.prepare = lazyPromise(() => startBoss(boss))
   }
 
@@ -68,8 +73,12 @@ export class DatabaseJobQueue implements JobQueue {
       startAfter: delaySeconds,
       db: createTransactionDatabase(em, `enqueue-${name}`),
     })
-    const worker = this.#workers.get(name)
-    if (worker && delaySeconds === 0) setTimeout(() => this.#boss.notifyWorker(worker), WAKE_AFTER_MS).unref()
+    const workers = this.#workers.get(name)
+    if (!workers || delaySeconds > 0) return
+    const wake = () => {
+      for (const worker of workers) this.#boss.notifyWorker(worker)
+    }
+    setTimeout(wake, WAKE_AFTER_MS).unref()
   }
 
   async enqueueLost<Name extends JobName>(em: EntityManager, name: Name, inputs: readonly JobInputs[Name][]) {
@@ -107,15 +116,34 @@ export class DatabaseJobQueue implements JobQueue {
   async #startWorkers<Name extends JobName>(
     name: Name,
     handlers: JobHandlers,
-    localConcurrency: number,
+    concurrency: number,
   ): Promise<void> {
     const { run, giveUp } = handlers[name]
     const { signal: closing } = this.#closing
     const work = createJobRunner<Name>(({ data, signal }) => run(data, AbortSignal.any([signal, closing])), this.#parts)
     const workFailed = createJobRunner<Name>(({ data }) => giveUp(data), this.#parts)
-    const options = { localConcurrency, heartbeatRefreshSeconds: this.#limits.heartbeatSeconds / 3 }
-    this.#workers.set(name, await this.#boss.work(name, options, work))
-    this.#workers.set(failedQueueOf(name), await this.#boss.work(failedQueueOf(name), workFailed))
+    for (let worker = 0; worker < concurrency; worker++) await this.#startWorker(name, work)
+    await this.#startWorker(failedQueueOf(name), workFailed)
+  }
+
+  /** Starts a worker that looks for the next job as soon as it has ended one, and else polls. */
+  async #startWorker<Input extends object>(queue: string, run: (jobs: Job<Input>[]) => Promise<void>): Promise<void> {
+    const workers = this.#workers.get(queue) ?? []
+    this.#workers.set(queue, workers)
+    let id: string | undefined
+    const runAndWake = async (jobs: Job<Input>[]) => {
+      try {
+        await run(jobs)
+      } finally {
+        if (id) this.#boss.notifyWorker(id)
+      }
+    }
+    const options = {
+      heartbeatRefreshSeconds: this.#limits.heartbeatSeconds / 3,
+      pollingIntervalSeconds: this.#pollingInterval,
+    }
+    id = await this.#boss.work<Input>(queue, options, runAndWake)
+    workers.push(id)
   }
 
   #queueOptions(name: JobName) {

@@ -13,9 +13,10 @@ const log = createSilentLog()
 const SOON = { timeout: 60_000, interval: 20 }
 
 /** Starts a replica that records the jobs that it completed and those that it gave up. */
-async function replica(url: string, run: JobHandlers['extract-text']['run'] = async () => {}) {
+async function replica(url: string, run: JobHandlers['extract-text']['run'] = async () => {}, pollingInterval = 2) {
   const database = await connect({ url, poolSize: 4 })
-  const queue = new DatabaseJobQueue({ pool: database.pool, log, heartbeat: 10, retryLimit: 1, retryDelay: 0 })
+  const limits = { heartbeat: 10, retryLimit: 1, retryDelay: 0, pollingInterval }
+  const queue = new DatabaseJobQueue({ pool: database.pool, log, ...limits })
   const done: number[] = []
   const givenUp: number[] = []
   const handlers: JobHandlers = {
@@ -91,6 +92,31 @@ describe.concurrent('the job queue', () => {
     await one.enqueue(ids)
     await Promise.all([one.work(), other.work()])
     await vi.waitFor(() => expect([...one.done, ...other.done].toSorted((a, b) => a - b)).toEqual(ids), SOON)
+  })
+
+  test('a worker that has ended a job looks for the next without polling', async () => {
+    await using database = await cloneDatabase()
+    await using worker = await replica(database.url, undefined, 3600)
+    await worker.enqueue([1, 2, 3, 4, 5])
+    await worker.work()
+    await vi.waitFor(() => expect(worker.done.toSorted()).toEqual([1, 2, 3, 4, 5]), SOON)
+  })
+
+  test('a new job wakes each worker that has none', async () => {
+    await using database = await cloneDatabase()
+    const running = Promise.withResolvers<void>()
+    const begun: number[] = []
+    const waitForBoth = async ({ attachmentId }: { attachmentId: number }) => {
+      begun.push(attachmentId)
+      if (begun.length === 2) running.resolve()
+      await running.promise
+    }
+    await using worker = await replica(database.url, waitForBoth, 3600)
+    await worker.work()
+    await worker.enqueue([1])
+    await vi.waitFor(() => expect(begun).toEqual([1]), SOON)
+    await worker.enqueue([2])
+    await vi.waitFor(() => expect(worker.done.toSorted()).toEqual([1, 2]), SOON)
   })
 
   test('only inputs without a waiting job are planned again', async () => {
