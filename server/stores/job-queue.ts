@@ -113,11 +113,7 @@ export class DatabaseJobQueue implements JobQueue {
     await this.#boss.stop({ close: false })
   }
 
-  async #startWorkers<Name extends JobName>(
-    name: Name,
-    handlers: JobHandlers,
-    concurrency: number,
-  ): Promise<void> {
+  async #startWorkers<Name extends JobName>(name: Name, handlers: JobHandlers, concurrency: number): Promise<void> {
     const { run, giveUp } = handlers[name]
     const { signal: closing } = this.#closing
     const work = createJobRunner<Name>(({ data, signal }) => run(data, AbortSignal.any([signal, closing])), this.#parts)

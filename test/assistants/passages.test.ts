@@ -1,14 +1,17 @@
 import { expect, test } from 'vitest'
 import { cutPassages, readPassage } from '../../routers/assistants/knowledge/passages.ts'
+import { cooperativeIterable } from '../../routers/core/load/cooperative-iterable.ts'
 import { estimateTokens } from '../../routers/ports/ai/token-estimate.ts'
 import { extractText } from '../../server/files/sandbox/extract.ts'
+import { startApp } from '../kit/app.ts'
 
 /** Cuts Markdown, and returns each passage with its text. */
 async function cut(markdown: string) {
   const extracted = await extractText(Buffer.from(markdown), 'markdown', 1_000_000)
   if ('unreadable' in extracted) throw new Error(extracted.unreadable)
   const { text, marks } = extracted
-  return cutPassages(text, marks).map((passage) => ({ ...passage, text: readPassage(text, passage) }))
+  const passages = cutPassages(text, marks)
+  return passages.map((passage) => ({ ...passage, text: readPassage(text, passage) })).toArray()
 }
 
 const sentence = (n: number) => `Sentence number ${n} speaks about the matter of this paragraph at some length.`
@@ -60,6 +63,18 @@ test('text without sentences or spaces is cut, and no character is halved', asyn
 })
 
 test('white space alone has no passages', () => {
-  expect(cutPassages('', [])).toEqual([])
-  expect(cutPassages(' \n ', [{ kind: 'page', at: 0, value: 1 }])).toEqual([])
+  expect([...cutPassages('', [])]).toEqual([])
+  expect([...cutPassages(' \n ', [{ kind: 'page', at: 0, value: 1 }])]).toEqual([])
+})
+
+test('other requests are answered while a long text is cut', async () => {
+  await using app = await startApp()
+  const text = paragraph(1000).repeat(150)
+  const ends: string[] = []
+  const request = fetch(`${app.url}/health/live`).then(() => ends.push('request'))
+  for await (const _ of cooperativeIterable(cutPassages(text, []))) continue
+  ends.push('cut')
+  await request
+
+  expect(ends).toEqual(['request', 'cut'])
 })

@@ -40,9 +40,9 @@ interface Section {
 
 /**
  * Cuts a text into passages: at pages, headings and tables, then at paragraphs, then at sentences. Short neighbours on a page
- * are joined, so that each passage is on one page, which a citation names.
+ * are joined, so that each passage is on one page, which a citation names. Each is cut when it is taken, as a text may be long.
  */
-export function cutPassages(text: string, marks: readonly TextMark[]): Passage[] {
+export function cutPassages(text: string, marks: readonly TextMark[]): Generator<Passage, void> {
   const pages = marks.filter(({ kind }) => kind === 'page')
   const cuts = splitSections(text, marks).flatMap((section) =>
     section.isTable ? cutTable(text, section) : cutProse(text, section),
@@ -57,12 +57,13 @@ interface Cut extends Passage {
   isTable: boolean
 }
 
-function splitSections(text: string, marks: readonly TextMark[]): Section[] {
-  const sections: Section[] = []
+type UnplacedCut = Omit<Cut, 'page'>
+
+function* splitSections(text: string, marks: readonly TextMark[]): Generator<Section, void> {
   const path: { level: number; heading: string }[] = []
   let section: Section = { from: 0, to: 0, headings: [], isTable: false }
   for (const { kind, at, value } of marks) {
-    sections.push({ ...section, to: at })
+    yield* trimSection(text, { ...section, to: at })
     if (kind === 'heading') {
       while (path.length > 0 && (path.at(-1)?.level ?? 0) >= value) path.pop()
       path.push({ level: value, heading: readHeading(text, at) })
@@ -74,10 +75,11 @@ function splitSections(text: string, marks: readonly TextMark[]): Section[] {
       isTable: kind === 'table',
     }
   }
-  return [...sections, { ...section, to: text.length }]
-    .map((part) => ({ ...part, ...trim(text, part) }))
-    .filter(isFilled)
+  yield* trimSection(text, { ...section, to: text.length })
 }
+
+const trimSection = (text: string, section: Section): Section[] =>
+  [{ ...section, ...trim(text, section) }].filter(isFilled)
 
 const MAX_HEADING = 200
 
@@ -105,24 +107,23 @@ const measure = (text: string, from: number, to: number): Piece => ({
 })
 
 /** Joins pieces as long as they fit. `reopen` begins the next part with the piece that did not fit. */
-function joinPieces(
+function* joinPieces(
   pieces: Iterable<Piece>,
   fits: (open: Piece, piece: Piece) => boolean,
   reopen: (piece: Piece, last: Piece, open: Piece) => Piece,
-): Piece[] {
-  const joined: Piece[] = []
+): Generator<Piece, void> {
   let open: Piece | undefined
   let last: Piece | undefined
   for (const piece of pieces) {
     if (!open || !last) open = piece
     else if (fits(open, piece)) open = append(open, piece)
     else {
-      joined.push(open)
+      yield open
       open = reopen(piece, last, open)
     }
     last = piece
   }
-  return open ? [...joined, open] : joined
+  if (open) yield open
 }
 
 const append = (open: Piece, piece: Piece): Piece => ({
@@ -132,7 +133,7 @@ const append = (open: Piece, piece: Piece): Piece => ({
 })
 
 /** Fills passages with paragraphs and sentences. Each continues with the last sentence of the one before, if that is short. */
-function cutProse(text: string, { from, to, headings }: Section): Omit<Cut, 'page'>[] {
+function cutProse(text: string, { from, to, headings }: Section): IteratorObject<UnplacedCut> {
   const fits = (open: Piece, piece: Piece) => open.tokens + piece.tokens <= MAX_TOKENS
   const repeatSentence = (piece: Piece, last: Piece, open: Piece) => {
     const sentence = findLastSentence(text, last)
@@ -190,14 +191,14 @@ function* splitLong(text: string, piece: Piece): Generator<Piece, void> {
 const skipHalfCharacter = (text: string, at: number) => (/[\uDC00-\uDFFF]/.test(text[at] ?? '') ? at + 1 : at)
 
 /** Splits a table that is too large between its rows; each further part gets the head of the table. */
-function cutTable(text: string, { from, to, headings }: Section): Omit<Cut, 'page'>[] {
+function cutTable(text: string, { from, to, headings }: Section): IteratorObject<UnplacedCut> {
   const whole = measure(text, from, to)
-  if (whole.tokens <= MAX_TOKENS) return [{ from, to, headings, isTable: true }]
+  if (whole.tokens <= MAX_TOKENS) return [{ from, to, headings, isTable: true }].values()
   const head = readTableHead(text.slice(from, to))
   const headTokens = estimateTokens(head)
   const tableHead = headTokens <= MAX_TOKENS / 2 ? head : undefined
   const isFirst = (part: { from: number }) => part.from === from
-  const rows = [...splitAt(text, from, to, /\n/g)].flatMap((row) => [...splitLong(text, row)])
+  const rows = splitAt(text, from, to, /\n/g).flatMap((row) => splitLong(text, row))
   const fits = (open: Piece, row: Piece) =>
     open.tokens + row.tokens <= MAX_TOKENS - (tableHead && !isFirst(open) ? headTokens : 0)
   return joinPieces(rows, fits, (row) => row)
@@ -217,16 +218,18 @@ function readTableHead(table: string): string {
 }
 
 /** Joins short neighbours, unless one is a table. They keep the headings that they share. */
-function joinSmall(text: string, cuts: readonly Cut[]): Cut[] {
-  const joined: Cut[] = []
+function* joinSmall(text: string, cuts: Iterable<Cut>): Generator<Cut, void> {
+  let open: Cut | undefined
   for (const cut of cuts) {
-    const before = joined.at(-1)
-    const canJoin = before && before.page === cut.page && !before.isTable && !cut.isTable
-    if (canJoin && measure(text, before.from, cut.to).tokens <= SMALL_TOKENS)
-      joined.splice(-1, 1, { ...before, to: cut.to, headings: findShared(before.headings, cut.headings) })
-    else joined.push(cut)
+    const canJoin = open && open.page === cut.page && !open.isTable && !cut.isTable
+    if (open && canJoin && measure(text, open.from, cut.to).tokens <= SMALL_TOKENS)
+      open = { ...open, to: cut.to, headings: findShared(open.headings, cut.headings) }
+    else {
+      if (open) yield open
+      open = cut
+    }
   }
-  return joined
+  if (open) yield open
 }
 
 function findShared(one: readonly string[], other: readonly string[]): string[] {

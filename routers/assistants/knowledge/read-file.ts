@@ -17,6 +17,7 @@ import {
 } from '../../../entities/assistants/knowledge.sql.ts'
 import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
+import { cooperativeIterable } from '../../core/load/cooperative-iterable.ts'
 import { runForOneRow, runStatement } from '../../core/run-statement.ts'
 import { estimateTokens } from '../../ports/ai/token-estimate.ts'
 import type { ExtractedText } from '../../ports/files/text-extractor.ts'
@@ -41,9 +42,27 @@ export async function readFile(ctx: Context, fileId: number): Promise<void> {
   const open = () => files.knowledge.read({ name, bytes, sealedKey })
   const extracted = await files.textExtractor.extract({ mime, bytes, name: path, open }, ctx.signal())
   if ('unreadable' in extracted) return failFile(ctx, fileId, extracted.unreadable)
-  const passages = cutPassages(extracted.text, extracted.marks)
+  const passages = await sealPassages(ctx, file, extracted)
   if (passages.length === 0) return failFile(ctx, fileId, 'no-text', extracted)
   await storePassages(ctx, { fileId, file, extracted, passages })
+}
+
+interface SealedPassage extends Passage {
+  /** The text with what stands above it. */
+  searched: string
+  sealed: Buffer
+}
+
+/** Cuts a text and encrypts its passages. A text of the largest length would hold the event loop for a second. */
+async function sealPassages(ctx: Context, file: UnreadFile, { text, marks }: ExtractedText): Promise<SealedPassage[]> {
+  const key = derivePartKey(ctx.services.vault, file)
+  const passages: SealedPassage[] = []
+  for await (const passage of cooperativeIterable(cutPassages(text, marks))) {
+    const content = { text: readPassage(text, passage), headings: passage.headings }
+    const sealed = sealPart(key, passageName(passages.length), JSON.stringify(content))
+    passages.push({ ...passage, searched: buildSearchedText(file.path, content), sealed })
+  }
+  return passages
 }
 
 /** Marks a file as not searchable; the version before it stays. */
@@ -64,19 +83,19 @@ interface ReadFile {
   fileId: number
   file: UnreadFile
   extracted: ExtractedText
-  passages: readonly Passage[]
+  passages: readonly SealedPassage[]
 }
+
+/** Passages in one statement. */
+const BATCH_SIZE = 200
 
 async function storePassages(ctx: Context, { fileId, file, extracted, passages }: ReadFile): Promise<void> {
   const { text, marks, truncated, notes } = extracted
-  const contents = passages.map((passage) => ({ text: readPassage(text, passage), headings: passage.headings }))
   const language = await findLanguage(ctx, text)
-  const searched = contents.map((content) => buildSearchedText(file.path, content))
-  const terms = await countWords(ctx, language, searched)
+  const searched = passages.map((passage) => passage.searched)
+  const terms = await promisify(deflateRaw)(await countWords(ctx, language, searched))
+  const sealedTerms = sealPart(derivePartKey(ctx.services.vault, file), TERMS, terms)
   const tokens = Math.ceil(searched.reduce((sum, one) => sum + estimateTokens(one), 0))
-  const key = derivePartKey(ctx.services.vault, file)
-  const sealedTerms = sealPart(key, TERMS, await promisify(deflateRaw)(JSON.stringify(terms)))
-  const sealed = contents.map((content, at) => sealPart(key, passageName(at), JSON.stringify(content)))
   ctx.signal().throwIfAborted()
   const isFull = await withChangeLog(ctx, async (em, changes) => {
     const [found] = await runStatement(em, lockKnowledgeOfFile, [fileId])
@@ -94,14 +113,17 @@ async function storePassages(ctx: Context, { fileId, file, extracted, passages }
     const facts = [language, countPages(marks), passages.length, truncated, JSON.stringify(notes), tokens]
     await runStatement(em, finishReading, [fileId, ...facts])
     await runStatement(em, insertTerms, [fileId, sealedTerms])
-    await runStatement(em, insertPassages, [
-      fileId,
-      passages.map((_, at) => at),
-      passages.map(({ from }) => from),
-      passages.map(({ to }) => to),
-      passages.map(({ page }) => page),
-      sealed,
-    ])
+    for (let at = 0; at < passages.length; at += BATCH_SIZE) {
+      const batch = passages.slice(at, at + BATCH_SIZE)
+      await runStatement(em, insertPassages, [
+        fileId,
+        batch.map((_, index) => at + index),
+        batch.map(({ from }) => from),
+        batch.map(({ to }) => to),
+        batch.map(({ page }) => page),
+        batch.map(({ sealed }) => sealed),
+      ])
+    }
     await runStatement(em, raiseVersion, [knowledgeId])
     await planEmbeddings(ctx, em, fileId)
     return false
@@ -131,15 +153,15 @@ async function findLanguage({ services }: Context, text: string): Promise<string
   return best && best.words <= all * (1 - MIN_FREQUENT_SHARE) ? best.language : NO_LANGUAGE
 }
 
-/** Texts in one statement. */
-const BATCH_SIZE = 200
-
-/** Counts the words of passages, with what stands above them. */
-async function countWords({ services }: Context, language: string, texts: readonly string[]): Promise<WordCounts[]> {
-  const counts: WordCounts[] = []
+/** Counts the words of passages, with what stands above them; returns `WordCounts` of each as JSON. */
+async function countWords({ services }: Context, language: string, texts: readonly string[]): Promise<string> {
+  const counts: string[] = []
   for (let at = 0; at < texts.length; at += BATCH_SIZE) {
     const rows = await services.sql(listWords, [language, texts.slice(at, at + BATCH_SIZE)])
-    for (const { words, counts: uses } of rows) counts.push(words.flatMap((word, index) => [word, uses[index] ?? 1]))
+    for (const { words, counts: uses } of rows) {
+      const passage: WordCounts = words.flatMap((word, index) => [word, uses[index] ?? 1])
+      counts.push(JSON.stringify(passage))
+    }
   }
-  return counts
+  return `[${counts.join(',')}]`
 }
