@@ -13,8 +13,8 @@ const WORDS_PER_SECTION = 150
 const VOCABULARY = 20_000
 /** Milliseconds between looks at the states of files. */
 const LOOK_MS = 20
-/** Each file is read by a process of its own with a low priority, one after the other. */
-const MAX_RATIO = 25
+/** Each file is read by a process of its own with a low priority, one after the other, and half of the time is its start. */
+const MAX_RATIO = 12
 
 const random = createRandom(11)
 
