@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { UsageRecord } from '../../entities/ai/usage-record.ts'
 import { oldestUsageDay, rollUpUsage, summariseUsage } from '../../entities/ai/usage-report.sql.ts'
 import { listRecordedCalls } from '../../entities/ai/usage-simulation.sql.ts'
+import { findTags } from '../../entities/assistants/assistant-members.sql.ts'
 import type { Statement } from '../../entities/sql/statement.ts'
 import { callsByHour, selectModelQuality } from '../../entities/views/overview.sql.ts'
 import { selectUsageBy, selectUsagePage, usageGroupings } from '../../entities/views/usage-by.sql.ts'
@@ -12,7 +13,8 @@ import { resources } from '../../routers/index.ts'
 import { createCatalogue } from '../../routers/resource/catalogue.ts'
 import { attribute, defineResource } from '../../routers/resource/declare.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
-import { metadata } from '../kit/catalogue.ts'
+import { catalogue, metadata } from '../kit/catalogue.ts'
+import { withAssistants } from '../kit/json-api/assistants.ts'
 import { addCatalogue, startJsonApi } from '../kit/json-api/client.ts'
 
 // Hundreds of thousands of rows are read repeatedly on a busy machine.
@@ -162,4 +164,57 @@ test('a page of 1,000 models scans the list once, and formats its own rows', asy
     .slice(lines.findIndex((line) => line.includes('SubPlan')))
     .map((line) => /loops=(\d+)/.exec(line)?.[1])
   expect(new Set(loops.filter((count) => count !== undefined))).toEqual(new Set(['20']))
+})
+
+test('pages of assistants look nothing up for each assistant of others', async () => {
+  await using svc = await startApp(withAssistants)
+  const { id } = await svc.user()
+  await svc.rows(
+    `insert into users (username, email, name, groups)
+     select 'u' || n, 'u' || n || '@example.org', 'U', array['g' || n % 50] from generate_series(1, 2000) n`,
+  )
+  await svc.rows(
+    `insert into assistants (handle, owner_id, audience, groups, published, latest)
+     select 'h' || u.id || '-' || n, u.id, case when u.id % 10 > 0 then 'private' when u.id % 20 > 0 then 'groups' else 'all' end,
+            u.groups, case when n > 1 then 1 end, 2
+       from users u, generate_series(1, 4) n where u.username like 'u%'`,
+  )
+  await svc.rows(
+    `insert into assistants (handle, owner_id, latest) select 'own' || n, $1, 2 from generate_series(1, 5) n`,
+    [id],
+  )
+  await svc.rows(
+    `insert into assistant_versions (assistant_id, number, name, description, model, texts)
+     select a.id, n, 'N', 'D', 'm', repeat(md5(a.handle), 60) from assistants a, generate_series(1, 4) n`,
+  )
+  await svc.rows(
+    `insert into assistant_editors (assistant_id, user_id) select id, owner_id + 1 from assistants where owner_id + 1 in (select id from users)`,
+  )
+  await svc.rows('analyze')
+
+  const shape = { isUnrestricted: false, sort: [], filters: [] }
+  const [ofAssistants, ofVersions] = [
+    catalogue.statementsOf('assistants'),
+    catalogue.statementsOf('assistant-versions'),
+  ]
+  const compiled = [
+    ofAssistants.page(shape),
+    ofAssistants.byIds(false),
+    ofVersions.page(shape),
+    ofVersions.byIds(false),
+    ofVersions.relatedPage(catalogue.of('assistants'), 'assistantVersions', shape),
+  ]
+  const read = { viewer: id, usage: 'main', limit: 50, offset: 0, ids: [1, 2, 3] } as const
+  const statements: [text: string, values: unknown[]][] = [
+    ...compiled.map(({ statement, values }): [string, unknown[]] => [statement.text, values(read)]),
+    [findTags.text, [id, [], null]],
+  ]
+  for (const [text, values] of statements) {
+    const explain = `explain (analyze, costs off, timing off, buffers off) ${text}`
+    const lines = (await svc.rows<{ 'QUERY PLAN': string }>(explain, values)).map((line) => line['QUERY PLAN'])
+    expect(lines.join('\n')).not.toMatch(/Seq Scan on (?:users|assistant_versions|assistant_editors)/)
+    // The most is one for each row of the page.
+    const lookUps = lines.filter((line) => /Scan .*on (?:users|assistant_editors)/.test(line))
+    expect(lookUps.filter((line) => Number(/loops=(\d+)/.exec(line)?.[1]) > 50)).toEqual([])
+  }
 })
