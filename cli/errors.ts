@@ -70,8 +70,18 @@ function toFlag(path: readonly PropertyKey[]): string {
   return flagNames[name] ?? `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
 }
 
+/** Failures of the file system in sentences, which Node names by its calls. */
+const pathFailures: Record<string, string> = {
+  ENOENT: 'does not exist',
+  ENOTDIR: 'is no folder',
+  EACCES: 'must not be read by this user',
+}
+
 /** A refused connection is an AggregateError without a message. */
 function writeMessage(error: unknown): string {
-  const { message, errors } = error as { message?: string; errors?: Error[] }
+  const { message, errors, code = '', path, syscall } = error as NodeJS.ErrnoException & Partial<AggregateError>
+  const failure = pathFailures[code]
+  if (failure && path && (syscall === 'open' || syscall === 'stat' || syscall === 'scandir'))
+    return `${path} ${failure}.`
   return message || errors?.map((each) => each.message).join('; ') || String(error)
 }

@@ -1,6 +1,6 @@
 import { defineCommand } from 'citty'
 import { z } from 'zod'
-import { assistantsFile } from '../../routers/assistants/content.ts'
+import { assistantsFile, handle } from '../../routers/assistants/content.ts'
 import { readConfigFile } from '../../server/config/config-file.ts'
 import { readEnv } from '../../server/config/env.ts'
 import { type CommandContext, json } from '../command-context.ts'
@@ -93,17 +93,25 @@ const versionArgs = {
   version: { type: 'string', description: 'The number of the version.', required: true },
 } as const
 
-const parseVersion = (text: string): number =>
-  parseFlag(typedNumber.pipe(z.int('must be a whole number').min(1)), text, '--version')
+const versionNumber = typedNumber.pipe(z.int('must be a whole number').min(1))
+
+/** Reads the version of an assistant from the command line. */
+const parseVersion = (args: { handle: string; version: string }) => ({
+  handle: parseFlag(handle, args.handle, 'HANDLE'),
+  version: parseFlag(versionNumber, args.version, '--version'),
+})
 
 const approveCommand = (context: CommandContext) =>
   defineCommand({
     meta: { description: 'Approve the version of an assistant that waits: it answers all people from now on.' },
     args: { ...versionArgs, json },
-    async run({ args: { handle, version } }) {
-      const selector = { handle, version: parseVersion(version) }
+    async run({ args }) {
+      const selector = parseVersion(args)
       const record = await context.open(({ host }) => host.assistants.approve(selector))
-      context.print({ record, text: `Version ${version} of ${handle} answers all people from now on.` })
+      context.print({
+        record,
+        text: `Version ${selector.version} of ${selector.handle} answers all people from now on.`,
+      })
     },
   })
 
@@ -115,10 +123,10 @@ const refuseCommand = (context: CommandContext) =>
       reason: { type: 'string', description: 'The reason, in a sentence for its editors.', required: true },
       json,
     },
-    async run({ args: { handle, version, reason } }) {
-      const selector = { handle, version: parseVersion(version) }
+    async run({ args: { reason, ...args } }) {
+      const selector = parseVersion(args)
       const record = await context.open(({ host }) => host.assistants.refuse({ ...selector, reason }))
-      context.print({ record, text: `Version ${version} of ${handle} was refused.` })
+      context.print({ record, text: `Version ${selector.version} of ${selector.handle} was refused.` })
     },
   })
 
@@ -127,8 +135,8 @@ const publishCommand = (context: CommandContext) =>
     meta: { description: 'Have a version of an assistant answer from now on, a newer or an earlier one.' },
     args: { ...versionArgs, json },
     async run({ args }) {
-      const version = parseVersion(args.version)
-      const record = await context.open(({ host }) => host.assistants.publishAny({ handle: args.handle, version }))
-      context.print({ record, text: `Version ${version} of ${record.handle} answers from now on.` })
+      const selector = parseVersion(args)
+      const record = await context.open(({ host }) => host.assistants.publishAny(selector))
+      context.print({ record, text: `Version ${selector.version} of ${record.handle} answers from now on.` })
     },
   })

@@ -1,10 +1,11 @@
 import { readFile, stat } from 'node:fs/promises'
 import { defineCommand } from 'citty'
 import { z } from 'zod'
+import { handle } from '../../routers/assistants/content.ts'
 import { filePath } from '../../routers/assistants/knowledge/upload.ts'
 import type { CoreService } from '../../server/service.ts'
 import { type CommandContext, json } from '../command-context.ts'
-import { parseOptionalFlag, typedNumber } from '../flag-values.ts'
+import { parseFlag, parseOptionalFlag, typedNumber } from '../flag-values.ts'
 import { formatProperties, formatTable } from '../output.ts'
 
 const MAX_BYTES = 16 * 1024 * 1024
@@ -50,8 +51,9 @@ export const checkCommand = (context: CommandContext) =>
     },
     async run({ args }) {
       const { floor } = parseOptionalFlag('floor', typedNumber.pipe(z.number().min(0).max(1)), args.floor, '--floor')
+      const assistant = parseFlag(handle, args.assistant, '--assistant')
       const questions = await readQuestions(args.questions)
-      const record = await context.open((core) => checkKnowledge(core, args.assistant, questions))
+      const record = await context.open((core) => checkKnowledge(core, assistant, questions))
       context.print({ record, text: formatCheck(record) })
       context.hasFailed = floor !== undefined && record.hit5 < floor
     },

@@ -1,10 +1,12 @@
 import { resolve } from 'node:path'
 import { join } from 'node:path/posix'
 import { defineCommand } from 'citty'
+import { handle } from '../../routers/assistants/content.ts'
 import type { SourceComparison } from '../../routers/assistants/knowledge/compare-files.ts'
 import { Problem } from '../../routers/core/problems.ts'
 import type { CoreService } from '../../server/service.ts'
 import { type CommandContext, json } from '../command-context.ts'
+import { parseFlag } from '../flag-values.ts'
 import { formatProperties } from '../output.ts'
 import { createSkipTest, readSourceFolder, type SkippedEntry, withFile } from '../source-folder.ts'
 
@@ -28,8 +30,9 @@ export const syncCommand = (context: CommandContext) =>
         'Bring the knowledge of an assistant into line with a folder: upload what is new or changed, and remove what is gone. Its owner pays for the vectors.',
     },
     args,
-    async run({ args: { folder, assistant, keep = false, yes, 'dry-run': isDryRun } }) {
+    async run({ args: { folder, assistant: name, keep = false, yes, 'dry-run': isDryRun } }) {
       const { prompts } = context
+      const assistant = parseFlag(handle, name, '--assistant')
       if (!yes && !isDryRun) prompts.requireTerminal('--yes')
       const source = resolve(folder)
       const plan = await context.open((core) => planSync(core, { folder: source, handle: assistant, keep }))
@@ -137,7 +140,9 @@ function printOutcome(context: CommandContext, plan: SyncPlan, outcome: SyncOutc
     formatProperties({ uploaded: outcome.uploaded, removed: outcome.removed, unchanged: plan.unchanged }),
     ...listEntries('Refused', refused),
     ...listEntries('Left out', plan.skipped),
-    'The service reads what was uploaded; until then the earlier version of a file is searched.',
+    ...(outcome.uploaded > 0
+      ? ['The service reads what was uploaded; until then the earlier version of a file is searched.']
+      : []),
   ]
   context.print({
     record: { ...shown, done: isDone ? { uploaded: outcome.uploaded, removed: outcome.removed, refused } : null },

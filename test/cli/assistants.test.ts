@@ -83,6 +83,9 @@ test('a command publishes a version of an assistant, and an earlier one again', 
     exitCode: 1,
     stderr: expect.stringContaining('The assistant has no version 3.'),
   })
+  expect((await machine.run(['assistants', 'publish', 'No Handle', '--version', '1'])).stderr).toMatch(
+    /^HANDLE must be lower-case/,
+  )
   expect(await machine.run(['assistants', 'publish', 'nobody', '--version', '1'])).toMatchObject({
     exitCode: 1,
     stderr: expect.stringContaining('There is no such assistant.'),

@@ -149,9 +149,10 @@ test('a folder that is empty, too full, or of no assistant changes nothing', asy
     exitCode: 1,
     stderr: 'There is no such assistant.\n',
   })
-  expect(
-    (await source.run(['sync', join(source.folder, 'gone'), '--assistant', source.handle, '--yes'])).stderr,
-  ).toContain('ENOENT')
+  expect((await source.run(['sync', join(source.folder, 'gone'), '--assistant', source.handle, '--yes'])).stderr).toBe(
+    `${join(source.folder, 'gone')} does not exist.\n`,
+  )
+  expect((await sync('--assistant', 'No Handle', '--dry-run')).stderr).toMatch(/^--assistant must be lower-case/)
   await source.owner.create(`bare-${source.handle}`)
   expect((await sync('--assistant', `bare-${source.handle}`, '--yes')).stderr).toContain('has no knowledge.')
   const full = await openSource(world.svc, {}, { KNOWLEDGE_QUOTA_FILES: '1', KNOWLEDGE_QUOTA: '10' })
