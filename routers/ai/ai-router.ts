@@ -117,8 +117,8 @@ export const aiRouter = router({
       ),
     })
     .input(reserveRequest)
-    .mutation(async ({ ctx, input: { models, mayAsk, ...input } }) => {
-      const requests = models.map((model) => ({ ...input, model }))
+    .mutation(async ({ ctx, input: { models, answerModels, mayAsk, ...input } }) => {
+      const requests = models.map((model, at) => ({ ...input, model, answerModel: answerModels[at] ?? undefined }))
       return { reservations: await reserveCalls(ctx, requests, toApprovalMode(mayAsk)) }
     }),
 

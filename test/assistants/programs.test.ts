@@ -336,9 +336,9 @@ test('bills and reports sum up the calls of an assistant, whatever their version
 test('a person has another model answer only for an assistant that allows it', async () => {
   const { owner, asker, handle, model } = await createPeople({ allowModelSelect: true })
   const fixed = await createPeople()
-  const ask = async (more: object, token = asker.token) => {
+  const ask = async (more: object, { token = asker.token, name = 'complete' } = {}) => {
     const messages = [{ role: 'user', content: [{ type: 'text', text: content }] }]
-    const response = await app.svc.send('POST', '/trpc/ai.complete', { token, body: { messages, ...more } })
+    const response = await app.svc.send('POST', `/trpc/ai.${name}`, { token, body: { messages, ...more } })
     const body = (await response.json()) as { error?: { data: { issues: { path: unknown[] }[] } } }
     return { status: response.status, path: body.error?.data.issues[0]?.path }
   }
@@ -349,6 +349,14 @@ test('a person has another model answer only for an assistant that allows it', a
   expect(await ask({ model, answerModel: 'no-model' })).toEqual({ status: 422, path: ['answerModel'] })
   expect(await ask({ model: fixed.model, answerModel: 'mock-2' })).toEqual({ status: 422, path: ['answerModel'] })
   expect(await ask({ model: 'mock-1', answerModel: 'mock-2' })).toEqual({ status: 422, path: ['answerModel'] })
+  // Beside a plain model the choice holds for the assistant alone.
+  const reserve = (answerModels: unknown[]) => ask({ models: [model, 'mock-1'], answerModels }, { name: 'reserve' })
+  expect(await reserve(['mock-2', null])).toEqual({ status: 200, path: undefined })
+  expect(await app.svc.rows('select model from usage_holds order by model')).toEqual([
+    { model: 'mock-1' },
+    { model: 'mock-2' },
+  ])
+  expect(await reserve([null, 'mock-2'])).toEqual({ status: 422, path: ['answerModel'] })
   // Whoever may not use the assistant learns nothing of what it allows.
   await owner.call('share', { handle, audience: 'private' })
   expect(await ask({ model, answerModel: 'mock-2' })).toEqual({ status: 422, path: ['model'] })

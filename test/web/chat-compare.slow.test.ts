@@ -274,4 +274,27 @@ describeWith('chromium')('two answers to one question', () => {
     await chat.messages().getByText('An answer.').waitFor()
     await svc.host.limits.remove({ name: 'one' })
   })
+
+  test('of an assistant by a chosen model and of a model alone both come', async () => {
+    const { page } = chat
+    const owner = await addPerson(svc)
+    await owner.create('guide', { name: 'Guide', allowModelSelect: true })
+    await owner.shareWithAll('guide')
+    upstream.behave = answers('A guided answer.')
+    await page.reload()
+    await page.getByRole('combobox', { name: /^Model: / }).click()
+    await page.getByRole('option', { name: /^Guide/ }).click()
+    await button('Chat settings').click()
+    const dialog = page.getByRole('dialog', { name: 'Chat settings' })
+    await dialog.getByLabel('Model', { exact: true }).selectOption('Second')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await button('Compare two answers').click()
+    await bar().getByRole('combobox', { name: 'Second answer by: First' }).waitFor()
+    await chat.sendQuestion('Where to?')
+
+    await button('Go on with this: Answer B: First').waitFor()
+    await expect.poll(() => button('Go on with this: Answer A: Guide').isEnabled()).toBe(true)
+    expect(upstream.requests.map(({ body }) => body.model).toSorted()).toEqual(['mock-1', 'mock-2'])
+  })
 })

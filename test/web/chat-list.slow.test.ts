@@ -58,6 +58,7 @@ describeWith('chromium')('the list of conversations', () => {
     await dialog.getByRole('button', { name: 'Save' }).click()
     await list.getByRole('button', { name: /^Office/ }).click()
     await list.getByRole('link', { name: 'Chat 2' }).waitFor()
+    await expect.poll(() => list.getByText('There are no chats yet.').count()).toBe(0)
     await expectAccessible(page)
     await choose('Chat 2', 'Archive')
     await expect.poll(() => list.getByRole('button', { name: /^Office/ }).count()).toBe(0)

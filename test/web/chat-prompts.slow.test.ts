@@ -133,7 +133,16 @@ describeWith('chromium')('prompts in the field of a chat', () => {
       await button('Save').click()
       await page.getByRole('dialog').waitFor({ state: 'detached' })
     }
+    const other = await page.context().newPage()
+    await other.goto('/settings/chats')
+    await other.getByRole('button', { name: 'Save', exact: true }).waitFor()
     await instruct('Work')
+    // What the other tab has read is older, and none of its folders.
+    await other.getByRole('textbox', { name: 'Instructions' }).fill('Be polite.')
+    await other.getByRole('button', { name: 'Save', exact: true }).click()
+    await other.getByText('Saved.').waitFor()
+    await other.close()
+    await page.reload()
     expect(JSON.stringify(await svc.rows('select sealed_chat_settings from users'))).not.toContain('Canary')
 
     upstream.requests.length = 0

@@ -238,11 +238,16 @@ export const aiStreamRequest = aiRequest.extend({
 const COMPARED = 2
 
 /** A request that several models will be asked at once, each by a request of its own. */
-export const reserveRequest = aiStreamRequest.omit({ model: true, reservation: true }).extend({
+export const reserveRequest = aiStreamRequest.omit({ model: true, answerModel: true, reservation: true }).extend({
   models: z
     .array(modelName.describe('A model, or an assistant.'))
     .length(COMPARED, `must be ${COMPARED} models`)
     .describe('The models that will answer, which may be the same.'),
+  answerModels: z
+    .array(modelName.nullable())
+    .length(COMPARED, `must be ${COMPARED} models`)
+    .default([null, null])
+    .describe('The models that answer for assistants in place of their own, in the same order; null for others.'),
 })
 
 /** An assistant sets this in a request for it, beside its instructions. */

@@ -50,8 +50,10 @@ const shuffle = ([first, second]: Compared['models']): Compared['models'] =>
 async function reserve(requests: readonly AiRequest[]): Promise<string[]> {
   const [largest] = requests.toSorted((one, other) => measure(other) - measure(one))
   if (!largest) return []
-  const { model: _, ...request } = largest
-  return (await api.ai.reserve.mutate({ ...request, models: requests.map(({ model }) => model) })).reservations
+  const { model: _model, answerModel: _answerModel, ...request } = largest
+  const models = requests.map(({ model }) => model)
+  const answerModels = requests.map(({ answerModel = null }) => answerModel)
+  return (await api.ai.reserve.mutate({ ...request, models, answerModels })).reservations
 }
 
 const measure = ({ messages }: AiRequest): number => JSON.stringify(messages).length

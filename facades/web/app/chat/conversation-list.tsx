@@ -12,7 +12,7 @@ import { PinnedAndFolders } from './conversation-folders.tsx'
 import styles from './conversation-list.module.css'
 import { ConversationRow, ListErrorContext } from './conversation-row.tsx'
 import { useSelected } from './conversation-selection.ts'
-import { refreshConversations, useConversations } from './conversations.ts'
+import { refreshConversations, useConversations, useFolders, useHasArchive, usePinned } from './conversations.ts'
 import { UndoNotice } from './undo-notice.tsx'
 
 const TextResults = lazy(async () => ({ default: (await import('./text-search.tsx')).TextResults }))
@@ -88,8 +88,7 @@ function ConversationsByDay({ name, scroller, onChoose }: ConversationsByDayProp
     if (isAtEnd && hasNextPage && !isFetching) void fetchNextPage()
   }, [isAtEnd, hasNextPage, isFetching, fetchNextPage])
   if (error && !conversations) return <ListFailure error={error} read={refreshConversations} />
-  if (conversations && lines.length === 0 && !hasNextPage)
-    return <SideNote>{t(name === '' ? 'app.conversations.none' : 'app.conversations.notFound')}</SideNote>
+  if (conversations && lines.length === 0 && !hasNextPage) return <NoConversations name={name} />
   return (
     <ul className={styles.rows} ref={setList} style={{ height }}>
       {rows.map(({ index, top }) => {
@@ -115,6 +114,14 @@ function ConversationsByDay({ name, scroller, onChoose }: ConversationsByDayProp
       })}
     </ul>
   )
+}
+
+/** Says that there are no conversations, unless all of them are pinned, in folders or in the archive. */
+function NoConversations({ name }: { name: string }) {
+  const [pinned, folders, hasArchive] = [usePinned(), useFolders(), useHasArchive()]
+  if (name !== '') return <SideNote>{t('app.conversations.notFound')}</SideNote>
+  if (hasArchive || pinned.length + folders.length > 0) return null
+  return <SideNote>{t('app.conversations.none')}</SideNote>
 }
 
 const [HEADING_HEIGHT, ROW_HEIGHT] = [36, 34]

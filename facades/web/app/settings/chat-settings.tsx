@@ -1,4 +1,4 @@
-import { saveChatSettings, useChatSettings } from '../shared/chat-settings.ts'
+import { changeChatSettings, useChatSettings } from '../shared/chat-settings.ts'
 import { useModels } from '../shared/models/models.ts'
 import { useSession } from '../shared/session.tsx'
 import { hasTitles } from '../shared/site.ts'
@@ -23,9 +23,9 @@ function ChatSettingsForm() {
   const models = useModels()
   const save = async (form: HTMLFormElement) => {
     const instructions = readField(form, 'instructions').trim()
-    const hasNoTitles = hasTitles ? readField(form, 'titles') === '' : (settings.data?.hasNoTitles ?? false)
-    const folders = settings.data?.folders ?? {}
-    await saveChatSettings(key, { instructions, modelId: readField(form, 'model') || null, hasNoTitles, folders })
+    const modelId = readField(form, 'model') || null
+    const titles = hasTitles && { hasNoTitles: readField(form, 'titles') === '' }
+    await changeChatSettings(key, (current) => ({ ...current, instructions, modelId, ...titles }))
     return t('app.settings.saved')
   }
   if (settings.isError || models.isError) return <ErrorNotice error={settings.error ?? models.error} />

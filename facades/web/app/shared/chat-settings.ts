@@ -68,7 +68,12 @@ export const useChatSettings = (key: ConversationKey) => useQuery(buildSettingsQ
 export const readChatSettings = (key: ConversationKey): Promise<ChatSettings> =>
   queryClient.fetchQuery({ ...buildSettingsQuery(key), staleTime: 30_000 })
 
-export async function saveChatSettings(key: ConversationKey, settings: ChatSettings): Promise<void> {
+/** Changes what the service has now, as another tab may have changed the rest since this one has read it. */
+export async function changeChatSettings(
+  key: ConversationKey,
+  change: (settings: ChatSettings) => ChatSettings,
+): Promise<void> {
+  const settings = change(await queryClient.fetchQuery({ ...buildSettingsQuery(key), staleTime: 0 }))
   const { instructions, modelId, hasNoTitles, folders } = settings
   const isEmpty = instructions === '' && modelId === null && !hasNoTitles && Object.keys(folders).length === 0
   await api.conversations.changeSettings.mutate({ sealed: isEmpty ? null : await key.seal(JSON.stringify(settings)) })
@@ -76,21 +81,21 @@ export async function saveChatSettings(key: ConversationKey, settings: ChatSetti
 }
 
 /** Saves what holds for the chats of a folder. */
-export async function saveFolderSettings(key: ConversationKey, name: string, folder: FolderSettings): Promise<void> {
-  const settings = await readChatSettings(key)
-  const { [name]: _, ...others } = settings.folders
-  const isEmpty = folder.instructions === '' && folder.modelId === null
-  await saveChatSettings(key, { ...settings, folders: isEmpty ? others : { ...others, [name]: folder } })
-}
+export const saveFolderSettings = (key: ConversationKey, name: string, folder: FolderSettings): Promise<void> =>
+  changeChatSettings(key, (settings) => {
+    const { [name]: _, ...others } = settings.folders
+    const isEmpty = folder.instructions === '' && folder.modelId === null
+    return { ...settings, folders: isEmpty ? others : { ...others, [name]: folder } }
+  })
 
 /**
  * Lets what holds for a folder follow its new name, unless something holds for the folder of that name already. Null as
  * the new name removes it.
  */
 export async function moveFolderSettings(key: ConversationKey, name: string, newName: string | null): Promise<void> {
-  const settings = await readChatSettings(key)
-  const { [name]: moved, ...others } = settings.folders
-  if (!moved || name === newName) return
-  const folders = newName === null ? others : { [newName]: moved, ...others }
-  await saveChatSettings(key, { ...settings, folders })
+  if (!(await readChatSettings(key)).folders[name] || name === newName) return
+  await changeChatSettings(key, (settings) => {
+    const { [name]: moved, ...others } = settings.folders
+    return { ...settings, folders: newName === null || !moved ? others : { [newName]: moved, ...others } }
+  })
 }
