@@ -1,10 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import { type Ability, abilities } from '../../entities/identity/access-token.ts'
+import { buildRoutes } from '../../facades/json-api/routes.ts'
 import { type CallDetails, createContext } from '../../routers/core/context.ts'
-import { appRouter, createCaller } from '../../routers/index.ts'
+import { createCallerFactory } from '../../routers/core/trpc.ts'
+import { appRouter } from '../../routers/index.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { addAccount, openBrowser, signIn, type TestBrowser } from '../kit/browser.ts'
 import { makePublicKey } from '../kit/identity/people.ts'
+import { wholeRouter, withAssistants } from '../kit/json-api/assistants.ts'
+import { base } from '../kit/json-api/client.ts'
 
 const kinds = [
   'guest',
@@ -192,6 +196,16 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
     by: 'write',
     to: 'knowledge.create knowledge.delete knowledge.deleteFile knowledge.upload knowledge.cancel',
   },
+  {
+    open: 'a user',
+    by: 'read',
+    to: 'assistantTypes.list assistantTypes.get assistantTypes.related assistantVersions.list assistantVersions.get assistantVersions.related assistantUserPrompts.get assistantUserPrompts.related assistantTags.list assistantTags.get',
+  },
+  {
+    open: 'a user',
+    by: 'write',
+    to: 'assistantTypes.create assistantTypes.update assistantTypes.delete assistantTypes.addTags assistantTypes.replaceTags assistantTypes.removeTags assistantTypes.favorite assistantTypes.unfavorite assistantTypes.remix assistantTypes.release assistantUserPrompts.create assistantUserPrompts.delete',
+  },
   { open: 'a user', by: 'read', to: 'prompts.list' },
   { open: 'a user', by: 'write', to: 'prompts.create prompts.update prompts.delete' },
   {
@@ -279,8 +293,15 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
 const rows = table.flatMap(({ to, open, by = [] }) =>
   to.split(' ').map((name) => ({ name, open, needed: [by].flat() })),
 )
-const declared = Object.entries(appRouter._def.procedures as unknown as Record<string, { _def: { type: string } }>)
+const declared = Object.entries(wholeRouter._def.procedures as unknown as Record<string, { _def: { type: string } }>)
 const typeOf = new Map(declared.map(([name, { _def }]) => [name, _def.type]))
+/** The addresses of the procedures that only JSON:API has. */
+const jsonApiRoutes = new Map(
+  buildRoutes(wholeRouter).flatMap(({ name, method, url }) =>
+    name === undefined || name in appRouter._def.procedures ? [] : [[name, { method, url }]],
+  ),
+)
+const createCaller = createCallerFactory(wholeRouter)
 
 /** Problems that mean a refusal; any other result means that the caller was let in. */
 const refusals = [
@@ -302,6 +323,12 @@ const toOutcome = (problem: unknown) => (refusals.includes(String(problem)) ? St
 /** Calls a procedure over HTTP; returns the refusal or `let in`. */
 async function overHttp(send: TestBrowser['send'], name: string): Promise<string> {
   const input = JSON.stringify(NONSENSE)
+  const route = jsonApiRoutes.get(name)
+  if (route) {
+    const path = base + route.url.replace(':id', NONSENSE)
+    const { body } = await send(route.method, path, route.method === 'GET' ? {} : { body: input })
+    return toOutcome((body as { errors?: { code: string }[] }).errors?.[0]?.code)
+  }
   const isQuery = typeOf.get(name) === 'query'
   const path = `/trpc/${name}${isQuery ? `?input=${encodeURIComponent(input)}` : ''}`
   const { body } = isQuery ? await send('GET', path) : await send('POST', path, { body: input })
@@ -367,7 +394,7 @@ describe('the table of permissions', () => {
   })
 
   test('each procedure accepts and refuses callers as the table says', async () => {
-    await using svc = await startApp()
+    await using svc = await startApp(withAssistants)
     const { callers } = await everybody(svc)
 
     for (const { name, open } of rows) {
@@ -377,7 +404,7 @@ describe('the table of permissions', () => {
   })
 
   test('a token may call only with the declared abilities, and needs no other', async () => {
-    await using svc = await startApp()
+    await using svc = await startApp(withAssistants)
     const { rootToken } = await everybody(svc)
 
     const callWith = async (has: readonly Ability[], name: string) => {
@@ -395,7 +422,7 @@ describe('the table of permissions', () => {
   })
 
   test('an administrator is asked to sign in again where a recent login is required', async () => {
-    await using svc = await startApp()
+    await using svc = await startApp(withAssistants)
     const { callers } = await everybody(svc)
     await callers.administrator('settings.list')
     await svc.rows(`update sessions set signed_in_at = now() - interval '10 minutes'`)
@@ -408,7 +435,7 @@ describe('the table of permissions', () => {
   })
 
   test('no procedure accepts a token while the switch is off', async () => {
-    await using svc = await startApp({ ALLOW_EXTERNAL_COMMUNICATION: 'false' })
+    await using svc = await startApp({ ...withAssistants, ALLOW_EXTERNAL_COMMUNICATION: 'false' })
     const { browser, token } = await signIn(svc)
 
     for (const { name } of rows)
