@@ -44,25 +44,24 @@ const comparable = (outcome: Outcome): Outcome => {
 /** Columns with encrypted values, random values or times. */
 const incomparable = ['api_key', 'additional_config', 'slug', 'expires_at', 'key_epoch_since', 'rekey_required_since']
 
+const tables = [
+  ...resources.flatMap(({ type, entity }) => (entity ? [catalogue.tableOf(type).table] : [])),
+  'ai_model_tools',
+  'ai_model_usage_rules',
+]
+
+/** One statement for all tables, as it runs after each of some hundred changes. */
+const ALL_ROWS = tables
+  .map((table) => `select '${table}' as name, to_jsonb(t) - 'created_at' - 'updated_at' as row from ${table} t`)
+  .join(' union all ')
+
 /** Reads all rows of all tables without the values that always differ between two services. */
 async function stateOf({ rows }: JsonApiApp) {
-  const tables = [
-    ...resources.flatMap(({ type, entity }) => (entity ? catalogue.tableOf(type).table : [])),
-    'ai_model_tools',
-    'ai_model_usage_rules',
-  ]
-  const state = await Promise.all(
-    tables.map(async (table) => {
-      const found = await rows<{ row: Record<string, unknown> }>(
-        `select to_jsonb(t) - 'created_at' - 'updated_at' as row from ${table} t`,
-      )
-      const plain = found.map(({ row }) =>
-        JSON.stringify(row, (key, value) => (incomparable.includes(key) ? value !== null : value)),
-      )
-      return [table, plain.toSorted()] as const
-    }),
-  )
-  return Object.fromEntries(state)
+  const state: Record<string, string[]> = Object.fromEntries(tables.map((table) => [table, []]))
+  for (const { name, row } of await rows<{ name: string; row: Record<string, unknown> }>(ALL_ROWS))
+    state[name]?.push(JSON.stringify(row, (key, value) => (incomparable.includes(key) ? value !== null : value)))
+  for (const found of Object.values(state)) found.sort()
+  return state
 }
 
 const queries = routes.filter(({ procedure }) => procedure?._def.type === 'query')
@@ -77,11 +76,15 @@ const nameOf = ({ method, url }: Route) => `${method} ${url}`
 
 type App = Awaited<ReturnType<typeof start>>
 
+/** What a token may do depends on the route alone, so one in eight inputs shows it. */
+const inputsOf = (caller: (typeof callers)[number], route: Route) =>
+  buildInputs(route).filter((_, at) => caller !== 'adminReading' || at % 8 === 0)
+
 /** Calls one service by the procedure and the other by a document; returns the number of objects that both returned. */
 async function compare(one: App, other: App, caller: (typeof callers)[number], route: Route) {
   let shown = 0
   let done = false
-  for (const input of buildInputs(route)) {
+  for (const input of inputsOf(caller, route)) {
     const called = await callProcedure(one, tokenOf(one, caller), route, input)
     const answered = await callDocument(other[caller], route, input)
     const [call, judged] = [{ caller, route: nameOf(route), input }, one === other ? same : comparable]
@@ -104,7 +107,7 @@ describe('the procedures and JSON:API', { timeout: 600_000 }, () => {
       all += shown
     }
     // Equal results count only if there were any.
-    expect(all).toBeGreaterThan(caller === 'guest' ? 2 : 100)
+    expect(all).toBeGreaterThan({ guest: 2, adminReading: 50, ada: 100, bob: 100, admin: 100 }[caller])
   })
 
   test('do the same, and refuse the same, whoever asks', async () => {
@@ -115,7 +118,8 @@ describe('the procedures and JSON:API', { timeout: 600_000 }, () => {
     for (const [caller, route] of callers.flatMap((caller) => mutations.map((route) => [caller, route] as const))) {
       const { done } = await compare(one, other, caller, route)
       if (done) worked.push(`${caller} ${nameOf(route)}`)
-      expect([caller, nameOf(route), await stateOf(other)]).toEqual([caller, nameOf(route), await stateOf(one)])
+      const [state, otherState] = await Promise.all([stateOf(one), stateOf(other)])
+      expect([caller, nameOf(route), otherState]).toEqual([caller, nameOf(route), state])
     }
     const wanted = Object.keys(examples).flatMap((type) =>
       [`POST /${type}`, `PATCH /${type}/:id`, `DELETE /${type}/:id`].map((name) => `${makerOf(type)} ${name}`),

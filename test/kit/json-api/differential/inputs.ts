@@ -38,7 +38,10 @@ export function buildInputs(route: Route): Input[] {
     : inputs
 }
 
-const selectIds = ({ method }: Route, at: number) => (at === 0 && method !== 'DELETE' ? ids : ['1', '2', '99999'])
+function selectIds({ method }: Route, at: number): string[] {
+  if (at === 0 && method !== 'DELETE') return ids
+  return method === 'GET' ? ['1', at % 2 === 0 ? '2' : '99999'] : ['1', '2', '99999']
+}
 
 function buildReadInputs(answers: Route['answers'], target: Resource, isList: boolean): Input[] {
   const includes =
