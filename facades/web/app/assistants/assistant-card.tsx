@@ -18,13 +18,13 @@ const RemixDialog = lazy(async () => ({ default: (await import('./remix-dialog.t
 
 interface AssistantCardProps {
   assistant: Assistant
-  /** True if no model of it may be asked. */
+  /** True if none of its own models may be asked. */
   isOff: boolean
 }
 
 /** An assistant in the gallery. */
 export function AssistantCard({ assistant, isOff }: AssistantCardProps) {
-  const { handle, name, description, owner, published, latest, avatar, isFavorite, waiting } = assistant
+  const { handle, name, description, owner, published, latest, avatar, isFavorite, allowModelSelect } = assistant
   return (
     <li className={styles.card}>
       <div className={styles.head}>
@@ -46,13 +46,13 @@ export function AssistantCard({ assistant, isOff }: AssistantCardProps) {
       <p className={styles.description} dir="auto">
         {description || t('app.assistants.noDescription')}
       </p>
-      {waiting !== null && <p className={joinClasses('hint', styles.state)}>{t('app.assistants.isWaiting')}</p>}
-      {published === null && waiting === null && (
-        <p className={joinClasses('hint', styles.state)}>{t('app.assistants.isDraft')}</p>
-      )}
-      {isOff && <p className={joinClasses('hint', styles.state)}>{t('app.assistants.isOff')}</p>}
+      {listStates(assistant, isOff).map((key) => (
+        <p key={key} className={joinClasses('hint', styles.state)}>
+          {t(key)}
+        </p>
+      ))}
       <div className={styles.actions}>
-        {!isOff && (
+        {(!isOff || allowModelSelect) && (
           <Link
             to="/chat"
             search={{ assistant: published === null ? `${handle}@${latest}` : handle }}
@@ -67,6 +67,12 @@ export function AssistantCard({ assistant, isOff }: AssistantCardProps) {
     </li>
   )
 }
+
+/** Returns the labels of the sentences that say who does not get it yet, and why it cannot answer. */
+const listStates = ({ waiting, published, allowModelSelect }: Assistant, isOff: boolean) => [
+  ...(waiting !== null ? ['app.assistants.isWaiting'] : published === null ? ['app.assistants.isDraft'] : []),
+  ...(isOff ? [allowModelSelect ? 'app.assistants.isOffChoose' : 'app.assistants.isOff'] : []),
+]
 
 /** Lists what the person may do with an assistant. */
 function listEntries(assistant: Assistant, open: (dialog: CardDialog) => void, copyLink: () => void): MenuEntry[] {

@@ -10,20 +10,20 @@ import {
   serializeDraft,
   toContent,
 } from '../shared/assistants/content.ts'
-import { StoredDraft } from '../shared/conversation/draft.ts'
+import type { StoredDraft } from '../shared/conversation/draft.ts'
 import { refreshAssistants } from '../shared/models/assistants.ts'
 import type { ChatModel } from '../shared/models/models.ts'
-import { useSession } from '../shared/session.tsx'
 import { t } from '../shared/text/labels.ts'
 import { Button } from '../shared/ui/button.tsx'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
-import { Notice } from '../shared/ui/notice.tsx'
 import { Toolbar } from '../shared/ui/toolbar.tsx'
 import { ContentFields } from './content-fields.tsx'
-import { ConflictNotice, KeptNotice } from './draft-notices.tsx'
+import { ConflictNotice, KeptNotice, RefusalNotice } from './draft-notices.tsx'
+import { useDraftStores } from './draft-store.ts'
 import styles from './editor-page.module.css'
 import { EndingSection } from './ending-section.tsx'
 import { explainHandle } from './handle-field.tsx'
+import { LostNotice } from './lost-notice.tsx'
 import { PictureSection } from './picture-section.tsx'
 import { SharingSection } from './sharing-section.tsx'
 
@@ -35,14 +35,16 @@ interface ContentEditorProps {
   /** The picture of its newest version. */
   avatar: string | null
   models: readonly ChatModel[]
+  /** True if the person may not change it any more. */
+  isLost?: boolean
 }
 
 /** The form for the content of an assistant. Each save makes a version. */
-export function ContentEditor({ stored, form: saved, avatar, models }: ContentEditorProps) {
+export function ContentEditor({ stored, form: saved, avatar, models, isLost = false }: ContentEditorProps) {
   const { form, basedOn, isKept, change, discard, rebase, follow, finish } = useEditorDraft(stored, saved)
   const { save, isSaving, error } = useSave(stored, { form, basedOn, finish })
   const isDirty = !isSameForm(form, saved)
-  const isOutdated = isDirty && stored !== undefined && basedOn !== null && basedOn < stored.latest
+  const isOutdated = !isLost && isDirty && isBehind(stored, basedOn)
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     const { value } = (event.nativeEvent as SubmitEvent).submitter as HTMLButtonElement
@@ -52,45 +54,64 @@ export function ContentEditor({ stored, form: saved, avatar, models }: ContentEd
     <>
       <div className={styles.scroller}>
         <div className={styles.body}>
-          {isOutdated && (
+          {isLost && <LostNotice handle={form.handle} form={isDirty ? form : undefined} />}
+          {isOutdated && stored && (
             <ConflictNotice stored={stored} mine={form} theirs={saved} keepMine={rebase} discard={discard} />
           )}
-          {stored?.refusal && (
-            <Notice kind="warning">
-              <p>{t('app.assistants.refused', { version: stored.refusal.version })}</p>
-              <p dir="auto">{stored.refusal.reason}</p>
-            </Notice>
-          )}
-          {isDirty && isKept && !isOutdated && <KeptNotice discard={discard} />}
+          <RefusalNotice stored={stored} />
+          {isDirty && isKept && !(isOutdated || isLost) && <KeptNotice discard={discard} />}
           <form id={FORM_ID} aria-label={t('app.assistants.content')} onSubmit={submit}>
             <ContentFields form={form} change={change} models={models} isNew={stored === undefined} />
           </form>
-          {stored && <PictureSection stored={stored} avatar={avatar} follow={follow} />}
-          {stored && <SharingSection stored={stored} />}
-          {stored && <EndingSection stored={stored} />}
+          {!isLost && <OwnSections stored={stored} avatar={avatar} follow={follow} />}
         </div>
       </div>
-      <div className={styles.foot}>
-        <p className={styles.state} role="status">
-          {describeState(stored, isDirty, isSaving)}
-        </p>
-        {/* A conflict is explained above the form. */}
-        {!isOutdated && <ErrorMessage error={error} />}
-        <Toolbar align="end">
-          <Button type="submit" form={FORM_ID} value="keep" aria-disabled={isSaving || isOutdated}>
-            {t('app.assistants.saveDraft')}
-          </Button>
-          <Button type="submit" form={FORM_ID} value={PUBLISH} kind="primary" aria-disabled={isSaving || isOutdated}>
-            {t('app.assistants.saveAndPublish')}
-          </Button>
-        </Toolbar>
-      </div>
+      <SaveBar
+        state={describeState(stored, isDirty, isSaving)}
+        // Other reasons are explained above the form.
+        error={isOutdated || isLost ? undefined : error}
+        isDisabled={isSaving || isOutdated || isLost}
+      />
     </>
   )
 }
 
+const SaveBar = ({ state, error, isDisabled }: { state: string; error: unknown; isDisabled: boolean }) => (
+  <div className={styles.foot}>
+    <p className={styles.state} role="status">
+      {state}
+    </p>
+    <ErrorMessage error={error} />
+    <Toolbar align="end">
+      <Button type="submit" form={FORM_ID} value="keep" aria-disabled={isDisabled}>
+        {t('app.assistants.saveDraft')}
+      </Button>
+      <Button type="submit" form={FORM_ID} value={PUBLISH} kind="primary" aria-disabled={isDisabled}>
+        {t('app.assistants.saveAndPublish')}
+      </Button>
+    </Toolbar>
+  </div>
+)
+
+interface OwnSectionsProps extends Pick<ContentEditorProps, 'stored' | 'avatar'> {
+  follow: (version: number) => void
+}
+
+/** The sections that have forms of their own, for an assistant that is made already. */
+const OwnSections = ({ stored, avatar, follow }: OwnSectionsProps) =>
+  stored && (
+    <>
+      <PictureSection stored={stored} avatar={avatar} follow={follow} />
+      <SharingSection stored={stored} />
+      <EndingSection stored={stored} />
+    </>
+  )
+
 const FORM_ID = 'assistant'
 const PUBLISH = 'publish'
+
+const isBehind = (stored: StoredAssistant | undefined, basedOn: number | null): boolean =>
+  stored !== undefined && basedOn !== null && basedOn < stored.latest
 
 /** Says which version answers, and whether something is not saved. */
 function describeState(stored: StoredAssistant | undefined, isDirty: boolean, isSaving: boolean): string {
@@ -149,9 +170,7 @@ function useKeptDraft(store: StoredDraft) {
 
 /** Has the form show a draft of this browser, or the newest content if there is none. */
 function useEditorDraft(stored: StoredAssistant | undefined, saved: ContentForm) {
-  const { connection, conversationKey } = useSession()
-  const openStore = (handle: string) =>
-    new StoredDraft(conversationKey, String(connection.userinfo?.id), `assistant:${handle}`)
+  const openStore = useDraftStores()
   const [store] = useState(() => openStore(stored?.handle ?? ''))
   const { draft, getCurrent, isKept, write, discard } = useKeptDraft(store)
   const finish = async (saved: ContentForm, version: number) => {

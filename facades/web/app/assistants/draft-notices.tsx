@@ -17,6 +17,15 @@ export const KeptNotice = ({ discard }: { discard: () => void }) => (
   </Notice>
 )
 
+/** Says what an administrator said of the version that was refused last. */
+export const RefusalNotice = ({ stored }: { stored: StoredAssistant | undefined }) =>
+  stored?.refusal && (
+    <Notice kind="warning">
+      <p>{t('app.assistants.refused', { version: stored.refusal.version })}</p>
+      <p dir="auto">{stored.refusal.reason}</p>
+    </Notice>
+  )
+
 /** Whoever saves at the end of the form would not see the notice. */
 const scrollThere = (notice: HTMLElement | null) => notice?.scrollIntoView({ block: 'nearest' })
 

@@ -35,6 +35,9 @@ export const suggestHandle = (name: string): string =>
     .slice(0, MAX_HANDLE)
     .replace(/^-|-$/g, '')
 
+/** Makes the handle of a copy. */
+export const suggestCopyHandle = (handle: string): string => `${handle}-2`.slice(-MAX_HANDLE).replace(/^-/, '')
+
 /** Returns a function that says in the words of the page that a handle is taken, and passes on other errors. */
 export const explainHandle =
   (handle: string) =>

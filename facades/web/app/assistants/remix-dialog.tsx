@@ -3,7 +3,7 @@ import { refreshAssistants } from '../shared/models/assistants.ts'
 import { t } from '../shared/text/labels.ts'
 import { DialogText } from '../shared/ui/dialog.tsx'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
-import { explainHandle, HandleField } from './handle-field.tsx'
+import { explainHandle, HandleField, suggestCopyHandle } from './handle-field.tsx'
 
 interface RemixDialogProps {
   assistant: Assistant
@@ -13,7 +13,7 @@ interface RemixDialogProps {
 }
 
 /** Copies an assistant into a private one of the person. */
-export function RemixDialog({ assistant: { handle, name }, close, show }: RemixDialogProps) {
+export function RemixDialog({ assistant: { handle, name, knowledge }, close, show }: RemixDialogProps) {
   const remix = async (form: FormData) => {
     const newHandle = String(form.get('handle') ?? '')
     await api.assistants.remix.mutate({ handle, newHandle }).catch(explainHandle(newHandle))
@@ -27,8 +27,10 @@ export function RemixDialog({ assistant: { handle, name }, close, show }: RemixD
       save={remix}
       close={close}
     >
-      <DialogText>{t('app.assistants.remixText')}</DialogText>
-      <HandleField name="handle" defaultValue={`${handle}-2`.slice(-64)} />
+      <DialogText>
+        {t('app.assistants.remixText')} {knowledge && t('app.assistants.remixKnowledge')}
+      </DialogText>
+      <HandleField name="handle" defaultValue={suggestCopyHandle(handle)} />
     </FormDialog>
   )
 }

@@ -1,6 +1,7 @@
 import { type ComponentProps, lazy, type ReactNode, Suspense, useState } from 'react'
 import { isNotFound } from '../shared/api/error-text.ts'
 import { focusField } from '../shared/conversation/composer.tsx'
+import type { AnswerModel } from '../shared/models/assistants.ts'
 import { ModelEndNotice } from '../shared/models/model-end-notice.tsx'
 import { findModelLabel } from '../shared/models/models.ts'
 import { AnnouncementNotice } from '../shared/notices/announcement-notice.tsx'
@@ -104,6 +105,10 @@ function ChatObstacles({ slug, chat, isAnswering, bar }: ChatObstaclesProps) {
   const { query, models, modelsError, model, missingAssistant, choose, preparation } = chat
   const preparationError = query.isLoadingError ? undefined : preparation.error
   const summaryRun = useSummaryRun(slug)
+  const { conversationKey: key } = useSession()
+  const { instructions, options } = preparation
+  const chooseBase = (answerModel: AnswerModel) =>
+    void saveOptions(key, slug, { instructions: instructions ?? '', options: { ...options, answerModel } })
   const canShowGauge = summaryRun !== undefined || Boolean(model?.limits?.maxInputTokens)
   return (
     <>
@@ -120,6 +125,7 @@ function ChatObstacles({ slug, chat, isAnswering, bar }: ChatObstaclesProps) {
         models={models}
         model={model}
         choose={choose}
+        chooseBase={chooseBase}
       />
       {bar}
     </>
@@ -168,15 +174,16 @@ interface SendObstaclesProps extends ComponentProps<typeof ModelEndNotice> {
   error: unknown
   /** The name of the chosen assistant, if it cannot be asked. */
   missingAssistant: string | undefined
+  chooseBase: (model: AnswerModel) => void
 }
 
 /** The notices that explain why nothing can be sent, or will not be soon. */
-export const SendObstacles = ({ error, missingAssistant, ...chosen }: SendObstaclesProps) => (
+export const SendObstacles = ({ error, missingAssistant, chooseBase, ...chosen }: SendObstaclesProps) => (
   <>
     <ErrorNotice error={error} />
     {missingAssistant !== undefined && (
       <Suspense>
-        <MissingAssistantNotice {...chosen} modelId={missingAssistant} />
+        <MissingAssistantNotice {...chosen} chooseBase={chooseBase} modelId={missingAssistant} />
       </Suspense>
     )}
     <ModelEndNotice {...chosen} />

@@ -122,7 +122,7 @@ interface AssistantSettingsProps {
 function AssistantSettings({ assistant, chosen }: AssistantSettingsProps) {
   const { handle, name, base, allowModelSelect } = assistant
   const { data: models = [] } = useModels()
-  const own = findAnsweringModel(assistant, models)?.label ?? assistant.model
+  const own = findAnsweringModel(assistant, models)
   if (!allowModelSelect)
     return (
       <Facts
@@ -140,7 +140,11 @@ function AssistantSettings({ assistant, chosen }: AssistantSettingsProps) {
           name="answerModel"
           defaultValue={findChosenBase(buildAssistantId(handle), chosen)?.modelId ?? ''}
         >
-          <option value="">{t('app.assistants.ownModel', { model: own })}</option>
+          <option value="">
+            {own
+              ? t('app.assistants.ownModel', { model: own.label })
+              : t('app.assistants.offModel', { model: assistant.model })}
+          </option>
           {models.map(({ modelId, label }) => (
             <option key={modelId} value={modelId}>
               {label}

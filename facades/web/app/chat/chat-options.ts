@@ -77,11 +77,16 @@ export function useFirstOptions(isTemporary: boolean) {
   const { connection, conversationKey } = useSession()
   const name = isTemporary ? `${TEMPORARY}:options` : 'options'
   const draft = useDraft(conversationKey, String(connection.userinfo?.id), name)
-  const { instructions, options } = parseRecord(draft.text) ?? {}
+  const { instructions: written, options: writtenOptions } = parseRecord(draft.text) ?? {}
+  const instructions = typeof written === 'string' ? written : ''
+  const options = toOptions(writtenOptions)
+  const write = (next: { instructions: string; options: ChatOptions }) => draft.write(JSON.stringify(next))
   return {
-    instructions: typeof instructions === 'string' ? instructions : '',
-    options: toOptions(options),
-    write: (next: { instructions: string; options: ChatOptions }) => draft.write(JSON.stringify(next)),
+    instructions,
+    options,
+    write,
+    /** Has a model answer for the assistant. */
+    chooseBase: (answerModel: AnswerModel) => write({ instructions, options: { ...options, answerModel } }),
     clear: () => draft.clear(draft.text),
   }
 }

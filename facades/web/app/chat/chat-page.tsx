@@ -33,12 +33,12 @@ import { Welcome } from './welcome.tsx'
 export const ChatPage = ({ slug }: { slug?: string }) => (slug === undefined ? <NewChat /> : <OpenedChat slug={slug} />)
 
 function NewChat() {
-  const { data: models, error } = useAskable()
   const [isTemporary, setTemporary] = useState(false)
+  const options = useFirstOptions(isTemporary)
+  const { data: models, error } = useAskable(options.options.answerModel)
   const draftName = isTemporary ? TEMPORARY : undefined
   const { isKnown, missingAssistant, choose, recordUse, ...chosen } = useFirstModel(draftName, models)
   useLinkedAssistant(choose)
-  const options = useFirstOptions(isTemporary)
   const model = withChosenBase(chosen.model, options.options.answerModel)
   const canSend = !useIsSendingBlocked() && model !== undefined
   const { compared, button, bar } = useCompareChoice(models, model)
@@ -70,6 +70,7 @@ function NewChat() {
               models={models}
               model={model}
               choose={choose}
+              chooseBase={options.chooseBase}
             />
             {bar}
           </>

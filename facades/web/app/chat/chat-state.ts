@@ -76,9 +76,9 @@ export interface ChatActions {
 /** The state of a conversation and the actions on it. */
 export function useChat(slug: string) {
   const { conversationKey: key } = useSession()
-  const { data: models, error: modelsError } = useAskable()
   const query = useMessages(key, slug)
   const preparation = usePreparation(key, slug)
+  const { data: models, error: modelsError } = useAskable(preparation.options.answerModel)
   const turn = useTurn(slug)
   const [editedNumber, setEditedNumber] = useState<number>()
   const messages = useMemo(() => flattenPages(query.data), [query.data])
@@ -86,7 +86,7 @@ export function useChat(slug: string) {
   const { steps, showBranch, targetNumber } = useShownBranch({ slug, query, messages, isAnswering })
   const { isKnown, missingAssistant, choose, recordUse, ...chosenModel } = useChatModel(
     slug,
-    query.data || query.error ? models : undefined,
+    (query.data || query.error) && !preparation.isPending ? models : undefined,
     turn?.model ?? findLastModel(steps),
   )
   const model = withChosenBase(chosenModel.model, preparation.options.answerModel)

@@ -49,14 +49,19 @@ export async function toggleFavouriteAssistant({ handle, isFavorite }: Assistant
   await api.assistants.favorite.mutate({ handle, isFavorite: !isFavorite }).finally(refreshAssistants)
 }
 
-/** Reads what may be asked in a chat: models, and then assistants whose models may be asked. */
-export function useAskable(): { data: readonly ChatModel[] | undefined; error: unknown } {
+/**
+ * Reads what may be asked in a chat: models, and then assistants whose models may be asked, and the one for which the
+ * person has chosen a model in this chat.
+ */
+export function useAskable(chosen?: AnswerModel): { data: readonly ChatModel[] | undefined; error: unknown } {
   const models = useModels()
   const assistants = useAssistants()
-  const data = useMemo(
-    () => models.data && assistants.data && [...models.data, ...toChatModels(assistants.data, models.data)],
-    [models.data, assistants.data],
-  )
+  const { handle, modelId } = chosen ?? {}
+  const data = useMemo(() => {
+    if (!(models.data && assistants.data)) return undefined
+    const choice = handle !== undefined && modelId !== undefined ? { handle, modelId } : undefined
+    return [...models.data, ...toChatModels(assistants.data, models.data, choice)]
+  }, [models.data, assistants.data, handle, modelId])
   return { data, error: models.error ?? assistants.error }
 }
 
@@ -68,9 +73,14 @@ export const findAnsweringModel = (
   [model, ...fallback].flatMap((name) => models.find(({ modelId }) => modelId === name) ?? [])[0]
 
 /** Makes a model of each published assistant, and of each draft that the person may try. */
-const toChatModels = (assistants: readonly Assistant[], models: readonly ChatModel[]): ChatModel[] =>
+const toChatModels = (
+  assistants: readonly Assistant[],
+  models: readonly ChatModel[],
+  chosen: AnswerModel | undefined,
+): ChatModel[] =>
   assistants.flatMap((assistant) => {
-    const base = findAnsweringModel(assistant, models)
+    const chosenId = readChoice(assistant, chosen)
+    const base = findAnsweringModel(assistant, models) ?? models.find(({ modelId }) => modelId === chosenId)
     if (!base) return []
     const { handle, name, published, latest, mayEdit } = assistant
     const whole = toChatModel(assistant, base)
@@ -103,8 +113,13 @@ export interface AnswerModel {
 /** Returns the model that was chosen to answer for an assistant, if the assistant allows that, and the person may ask it. */
 export function findChosenBase(modelId: string, chosen: AnswerModel | undefined): ChatModel | undefined {
   const assistant = isAssistantId(modelId) && chosen ? findAssistant(modelId) : undefined
-  return assistant?.allowModelSelect && assistant.handle === chosen?.handle ? findModel(chosen.modelId) : undefined
+  const chosenId = assistant && readChoice(assistant, chosen)
+  return chosenId === undefined ? undefined : findModel(chosenId)
 }
+
+/** Returns the name of the model that was chosen to answer for an assistant, if the assistant allows that. */
+const readChoice = ({ handle, allowModelSelect }: Assistant, chosen: AnswerModel | undefined): string | undefined =>
+  allowModelSelect && handle === chosen?.handle ? chosen.modelId : undefined
 
 /** Returns a model, or an assistant with the model that was chosen to answer for it. */
 export function withChosenBase(model: ChatModel | undefined, chosen: AnswerModel | undefined): ChatModel | undefined {
