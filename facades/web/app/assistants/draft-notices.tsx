@@ -26,8 +26,8 @@ export const RefusalNotice = ({ stored }: { stored: StoredAssistant | undefined 
     </Notice>
   )
 
-/** Whoever saves at the end of the form would not see the notice. */
-const scrollThere = (notice: HTMLElement | null) => notice?.scrollIntoView({ block: 'nearest' })
+/** Shows a notice to whoever saves at the end of the form, and would not see it. */
+export const scrollThere = (notice: HTMLElement | null) => notice?.scrollIntoView({ block: 'nearest' })
 
 interface ConflictNoticeProps {
   stored: StoredAssistant

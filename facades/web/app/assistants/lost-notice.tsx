@@ -7,6 +7,7 @@ import { Button } from '../shared/ui/button.tsx'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import { Notice } from '../shared/ui/notice.tsx'
 import { Toolbar } from '../shared/ui/toolbar.tsx'
+import { scrollThere } from './draft-notices.tsx'
 import { useDraftStores } from './draft-store.ts'
 import styles from './editor-page.module.css'
 import { suggestCopyHandle } from './handle-field.tsx'
@@ -32,7 +33,7 @@ export function LostNotice({ handle, form }: LostNoticeProps) {
     await navigate({ to: '/assistants/new' })
   }
   return (
-    <Notice kind="warning" role="alert" className={styles.conflict}>
+    <Notice kind="warning" role="alert" className={styles.conflict} ref={scrollThere}>
       <p>
         {t('app.assistants.lost')} {form && t('app.assistants.lostDraft')}
       </p>
