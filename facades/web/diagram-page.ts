@@ -15,6 +15,7 @@ const drawScript = `addEventListener('message', async ({ source: sender, data })
       startOnLoad: false,
       securityLevel: 'strict',
       suppressErrorRendering: true,
+      maxEdges: 500,
       htmlLabels: false,
       flowchart: { htmlLabels: false },
       fontFamily: 'system-ui, sans-serif',

@@ -29,11 +29,11 @@ export function serveSharePage(
     const { id } = request.params
     reply.headers(headers)
     const isSignedIn = ctx.callerContext.current.type === 'user'
-    const status = await findStatus(ctx, id, isSignedIn)
-    const isReadable = status === 200
+    const status = await findStatus(ctx, id)
+    const [isReadable, isLimited] = [status === 200, status === 429]
     const language = describeLanguage(ctx)
     const { translate } = language
-    const body = html`<div id="page" data-page="${JSON.stringify({ id, isReadable, isSignedIn })}"><noscript><p>${translate('page.shared.noScript')}</p></noscript></div>
+    const body = html`<div id="page" data-page="${JSON.stringify({ id, isReadable, isLimited, isSignedIn })}"><noscript><p>${translate('page.shared.noScript')}</p></noscript></div>
 <p id="page-failed" role="alert" hidden>${translate('page.error')}</p>`
     const title = `${translate('page.shared.title')} · ${site.name}`
     reply.code(status).header('content-security-policy', policy).type('text/html; charset=utf-8')
@@ -51,17 +51,17 @@ export function serveSharePage(
 }
 
 /**
- * Resolves with the status of the page: 404 for a link that is not there, or not for the caller. A guest of a network whose
- * looks are used up gets the page, too, because whoever signs in there is counted alone.
+ * Resolves with the status of the page: 404 for a link that is not there, or not for the caller. Whoever has used up their
+ * looks gets the page, too, which leads on: a guest may be counted alone after a sign-in, a person tries again later.
  */
-async function findStatus(ctx: Context, id: string, isSignedIn: boolean): Promise<200 | 404 | 429> {
+async function findStatus(ctx: Context, id: string): Promise<200 | 404 | 429> {
   try {
     await createCaller(ctx).sharedLinks.visit({ id })
     return 200
   } catch (error) {
     const { code } = toFailure(error)
     if (code === 'not_found') return 404
-    if (code === 'too_many_requests' && !isSignedIn) return 429
+    if (code === 'too_many_requests') return 429
     throw error
   }
 }

@@ -268,6 +268,15 @@ test('a thousand guesses are all answered with 404, and then with 429', async ()
   expect(refused.headers.get('retry-after')).toMatch(/^\d+$/)
   expect(refused.headers.get('x-robots-tag')).toBe('noindex, nofollow')
   expect(await refused.text()).toContain('&#34;isSignedIn&#34;:false')
+
+  // A person who guesses gets the page as well, which says so.
+  const person = await guarded.user()
+  const looks = Array.from({ length: 61 }, (_, at) =>
+    guarded.send('GET', `/s/${`mine${at}`.padEnd(22, 'x')}`, { token: person.token }),
+  )
+  const limited = (await Promise.all(looks)).find(({ status }) => status === 429)
+  expect(limited?.headers.get('content-type')).toMatch(/^text\/html/)
+  expect(await limited?.text()).toMatch(/isLimited&#34;:true,&#34;isSignedIn&#34;:true/)
 })
 
 test('a link that is ended on one replica is gone on the other', async () => {

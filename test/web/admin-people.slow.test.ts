@@ -118,6 +118,12 @@ describeWith('chromium')('people in the administration', () => {
     // A wrong password is no end of the session, whose dialog would cover the question.
     expect(requests.filter(({ url }) => url.includes('session-end-dialog'))).toEqual([])
     expect(await svc.rows('select groups from users where id = $1', [id])).toEqual([{ groups: ['staff', 'council'] }])
+
+    // A refusal is in the language of the page, with the label of the field.
+    await page.getByRole('button', { name: german['app.admin.changeGroups']! }).click()
+    await page.getByRole('textbox', { name: 'Gruppen' }).fill('x'.repeat(300))
+    await page.keyboard.press('Enter')
+    await page.getByText('Der Dienst lehnt das ab: Gruppen: darf höchstens 200 Zeichen haben').waitFor()
   })
 
   test('a change waits for a sign-in elsewhere that takes several returns', async () => {

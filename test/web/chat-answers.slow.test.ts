@@ -578,7 +578,8 @@ describeWith('chromium')('the answers of a chat', () => {
   test('a diagram or a preview that does not load is replaced by a sentence', async () => {
     await using own = await openChat(svc, 'slow')
     const { page } = own
-    const text = '```mermaid\nflowchart LR\n  A --> B\n```\n\n```html\n<p>Good</p>\n```'
+    const long = `flowchart LR\n${'  A --> B\n'.repeat(3000)}`
+    const text = `\`\`\`mermaid\nflowchart LR\n  A --> B\n\`\`\`\n\n\`\`\`html\n<p>Good</p>\n\`\`\`\n\n\`\`\`mermaid\n${long}\`\`\``
     upstream.behave = answers(text, [text])
     await own.sendQuestion('Draw it')
     await own.answered()
@@ -589,7 +590,8 @@ describeWith('chromium')('the answers of a chat', () => {
     await page.clock.install()
 
     await page.getByRole('button', { name: 'Preview' }).click()
-    await page.getByRole('button', { name: 'Show as picture' }).click()
+    for (const button of await page.getByRole('button', { name: 'Show as picture' }).all()) await button.click()
+    await page.getByText('This diagram has more than 20,000 characters').waitFor()
     await expect.poll(() => page.locator('iframe').count()).toBe(2)
     expect(await page.getByRole('button', { name: 'Save' }).first().isDisabled()).toBe(true)
     await page.clock.fastForward(31_000)

@@ -193,6 +193,17 @@ describeWith('chromium')('two answers to one question', () => {
     await side('B').getByText('€').waitFor()
     await button('Go on with this: Answer A: First').click()
     await side('B').waitFor({ state: 'detached' })
+
+    // Before anything has come, both are asked again.
+    upstream.behave = (_, response) => beginStream(response)
+    upstream.requests.length = 0
+    await compare('Who says nothing yet?')
+    await expect.poll(() => upstream.requests.length).toBe(2)
+    await page.reload()
+    upstream.behave = answers('I come after all.')
+    await button('Ask both again').click()
+    for (const letter of ['A', 'B']) await side(letter).getByText('I come after all.').waitFor()
+    expect(upstream.requests.map(({ body }) => body.model).sort()).toEqual(['mock-1', 'mock-1', 'mock-2', 'mock-2'])
   })
 
   test('of an assistant and a model in a temporary chat are kept with it', async () => {

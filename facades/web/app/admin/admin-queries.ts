@@ -6,7 +6,8 @@ import { InputError } from '../shared/api/error-text.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
 import { withFreshSession } from '../shared/fresh-session.tsx'
 import { followChanges } from '../shared/live.ts'
-import { hasLabel, t } from '../shared/text/labels.ts'
+import { hasLabel } from '../shared/text/labels.ts'
+import { describeRefusal } from './refusal-texts.ts'
 
 /** The first element of the query keys of records, whose changes a stream reports. */
 const RECORDS = 'admin records'
@@ -84,14 +85,12 @@ export async function runMutation<Result>(call: () => Promise<Result>): Promise<
 const refreshQueries = (root: string) => queryClient.invalidateQueries({ queryKey: [root] })
 
 /**
- * Returns an error with the service's own message about invalid input, which names the fields and files that
- * administrators use.
+ * Returns an error with the service's own reason for a refusal, which names the fields that administrators use.
  */
 export function withServiceReason(error: unknown): unknown {
   if (!(error instanceof SvcError) || error.status === undefined || error.status >= 500) return error
   if (hasLabel(`app.error.${error.code}`) && !/^(invalid|conflict|not_found)$/.test(error.code)) return error
-  const issues = error.issues.map(({ path, message }) => [path.join('.'), message].filter(Boolean).join(' '))
-  return new InputError(t('app.admin.refused', { reason: issues.length > 0 ? issues.join('; ') : error.message }))
+  return new InputError(describeRefusal(error))
 }
 
 /** Makes one call at a time, and keeps its result or its error. */

@@ -1,5 +1,5 @@
 import { type DragEvent, useRef, useState } from 'react'
-import { formatMegabytes } from '../shared/text/file-size.ts'
+import { formatSize } from '../shared/text/file-size.ts'
 import { t } from '../shared/text/labels.ts'
 import { Button } from '../shared/ui/button.tsx'
 import { joinClasses } from '../shared/ui/class-names.ts'
@@ -142,7 +142,7 @@ function describeFile(file: KnowledgeFile): string {
   if (state === 'reading') return t('app.knowledge.reading')
   if (failure) return (failure === 'no-text' && emptyPages) || t(failureLabels[failure])
   const sentences = [
-    t('app.knowledge.ready', { size: formatMegabytes(bytes), count: passages }),
+    t('app.knowledge.ready', { size: formatSize(bytes), count: passages }),
     emptyPages,
     truncated ? t('app.knowledge.truncated') : undefined,
     describeEmbedding(file),

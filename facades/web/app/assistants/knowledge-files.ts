@@ -4,7 +4,7 @@ import { api, queryClient } from '../shared/api/client.ts'
 import { setSessionEnded } from '../shared/api/session-end.ts'
 import { guardClosing } from '../shared/closing-guard.ts'
 import { useSession } from '../shared/session.tsx'
-import { formatMegabytes } from '../shared/text/file-size.ts'
+import { formatSize } from '../shared/text/file-size.ts'
 import { t } from '../shared/text/labels.ts'
 
 const KNOWLEDGE_KEY = 'knowledge'
@@ -94,7 +94,7 @@ export function useKnowledgeUploads(id: number) {
     if (signal.aborted) return
     const refusal =
       file.size > maxFileSize
-        ? t('app.files.tooLarge', { size: formatMegabytes(maxFileSize) })
+        ? t('app.files.tooLarge', { size: formatSize(maxFileSize) })
         : await putFile(id, file, { signal, showProgress: (progress) => change(key, { progress }) })
     if (refusal !== undefined) return change(key, { refusal })
     await refreshKnowledge()

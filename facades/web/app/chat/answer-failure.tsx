@@ -10,7 +10,7 @@ import styles from './answer-failure.module.css'
 import { useChatActions } from './chat-state.ts'
 import { listFittingModels } from './fitting-model.ts'
 import { refreshMessages } from './messages.ts'
-import { findReason } from './unanswered.ts'
+import { findCompared, findReason } from './unanswered.ts'
 
 interface AnswerFailureProps {
   slug: string
@@ -88,8 +88,9 @@ const CLOSING_MS = 2000
 
 /** Says why a question has no answer, and offers to request one. */
 export function UnansweredNotice({ slug, number }: { slug: string; number: number }) {
-  const { tryAgain } = useChatActions()
+  const { tryAgain, compareAgain } = useChatActions()
   const reason = findReason({ slug, parent: number })
+  const compared = findCompared({ slug, parent: number })
   const wasClosed = reason === t('app.unanswered.closed')
   // What the closing page has sent may be stored after this one has read the messages.
   useEffect(() => {
@@ -100,7 +101,9 @@ export function UnansweredNotice({ slug, number }: { slug: string; number: numbe
     <Notice className={styles.unanswered}>
       <p>{reason ?? t('app.unanswered')}</p>
       <p className={styles.actions}>
-        <Button onClick={() => tryAgain(number)}>{t('app.tryAgain')}</Button>
+        <Button onClick={() => (compared ? compareAgain(number, compared) : tryAgain(number))}>
+          {t(compared ? 'app.compare.bothAgain' : 'app.tryAgain')}
+        </Button>
       </p>
     </Notice>
   )

@@ -32,6 +32,7 @@ import { type ShownComparison, useShownComparison } from './shown-comparison.ts'
 import { summaryRuns } from './summary-runs.ts'
 import { estimateTokens, takeBeginning } from './token-estimate.ts'
 import { type Turn, turns, useTurn } from './turn.ts'
+import type { Compared } from './unanswered.ts'
 
 /** Actions on a conversation. */
 export interface ChatActions {
@@ -56,7 +57,7 @@ export interface ChatActions {
   /** Requests another answer in its place. */
   retrySide(parent: number, comparison: Comparison): void
   /** Requests both answers again. */
-  compareAgain(parent: number, comparison: Comparison): void
+  compareAgain(parent: number, compared: Compared): void
   /** Goes on with one of two answers, and with its model. */
   chooseAnswer(answer: OpenedMessage): Promise<void>
   /** Requests an answer to a question that has none, perhaps from another model or a shorter one. */

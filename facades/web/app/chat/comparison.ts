@@ -6,6 +6,7 @@ import { type OpenedMessage, serializeAnswer } from './message-content.ts'
 import { putMessageInCache, updateMessage } from './messages.ts'
 import { isKeeping } from './temporary-chats.ts'
 import { turns } from './turn.ts'
+import { type Compared, recordCompared, recordReason } from './unanswered.ts'
 
 /** The model whose answer to the next question will stand beside that of the chosen one. */
 export interface ComparedModel {
@@ -15,14 +16,15 @@ export interface ComparedModel {
 
 const sides = [0, 1] as const satisfies Side[]
 
-type Compared = Pick<Comparison, 'models' | 'isBlind'>
-
 /** Requests the answers of two models to a question. What both can take is reserved before either is asked. */
 export function requestComparison(chat: Omit<ChatContext, 'modelId'>, parent: number, compared: Compared): void {
   if (isKeeping(chat.slug)) return
   const { isBlind } = compared
   const models = isBlind ? shuffle(compared.models) : compared.models
   const id = crypto.randomUUID()
+  const question = { slug: chat.slug, parent }
+  recordCompared(question, { models, isBlind })
+  recordReason(question, undefined)
   const requests = Promise.all(
     models.map((modelId) => buildRequest({ ...chat, modelId }, { parent }, new AbortController().signal)),
   )

@@ -1,4 +1,4 @@
-import type { Side } from '../shared/conversation/answer.ts'
+import type { Comparison, Side } from '../shared/conversation/answer.ts'
 import { writeStored } from '../shared/local-store.ts'
 
 /**
@@ -7,8 +7,8 @@ import { writeStored } from '../shared/local-store.ts'
  */
 const STORAGE_KEY = 'svc:unanswered'
 
-/** The most reasons that are kept. */
-const MAX_REASONS = 100
+/** The most questions that are kept. */
+const MAX_KEPT = 100
 
 type Reasons = Record<string, string>
 
@@ -52,5 +52,24 @@ export function recordReason(question: UnansweredQuestion, reason: string | unde
   const name = nameQuestion(question)
   const { [name]: _, ...others } = readReasons()
   const entries = Object.entries(reason === undefined ? others : { ...others, [name]: reason })
-  writeStored(STORAGE_KEY, Object.fromEntries(entries.slice(-MAX_REASONS)), sessionStorage)
+  writeStored(STORAGE_KEY, Object.fromEntries(entries.slice(-MAX_KEPT)), sessionStorage)
+}
+
+const COMPARED_KEY = 'svc:compared'
+
+/** The models that were asked together, by their sides. */
+export type Compared = Pick<Comparison, 'models' | 'isBlind'>
+
+const readCompared = (): Record<string, Compared> => JSON.parse(sessionStorage.getItem(COMPARED_KEY) ?? '{}')
+
+/** Keeps which models were asked together, as nothing else tells after a reload before one of them has answered. */
+export function recordCompared({ slug, parent }: UnansweredQuestion, { models, isBlind }: Compared): void {
+  const entries = Object.entries({ ...readCompared(), [nameQuestion({ slug, parent })]: { models, isBlind } })
+  writeStored(COMPARED_KEY, Object.fromEntries(entries.slice(-MAX_KEPT)), sessionStorage)
+}
+
+/** Finds the models of a question that two were asked last; undefined if one was asked since. */
+export function findCompared({ slug, parent }: UnansweredQuestion): Compared | undefined {
+  const name = nameQuestion({ slug, parent })
+  return readReasons()[name] === undefined ? readCompared()[name] : undefined
 }

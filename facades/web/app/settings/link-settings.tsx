@@ -4,6 +4,7 @@ import {
   describeLink,
   endAllLinks,
   endLink,
+  findLinkNumber,
   getRenewalDays,
   type LinkRules,
   type OwnLink,
@@ -25,7 +26,7 @@ export function LinkSettings() {
     <ItemList
       title={t('app.settings.links')}
       intro={t('app.settings.linksIntro')}
-      items={data?.links.map((link) => toItem(link, data.rules))}
+      items={data?.links.map((link) => toItem(link, data))}
       error={error}
       none={t('app.settings.linksNone')}
       removeAll={data && data.links.length > 0 ? removalOfAll() : undefined}
@@ -46,17 +47,24 @@ const removalOfAll = () => ({
   },
 })
 
-function toItem(link: OwnLink, rules: LinkRules) {
+function toItem(link: OwnLink, { links, rules }: { links: readonly OwnLink[]; rules: LinkRules }) {
   const { id, name, slug, createdAt, bytes, isEnded } = link
+  const number = findLinkNumber(
+    link,
+    links.filter((each) => each.slug === slug),
+  )
   const days = getRenewalDays(rules)
   const made = t('app.settings.linkMade', { time: formatTimestamp(new Date(createdAt)) })
   return {
     key: id,
-    name,
+    name: number === undefined ? name : `${name} (${number})`,
     link: (
-      <Link to="/chat/$slug" params={{ slug }}>
-        {name}
-      </Link>
+      <>
+        <Link to="/chat/$slug" params={{ slug }}>
+          {name}
+        </Link>
+        {number !== undefined && ` (${number})`}
+      </>
     ),
     details: [bytes === null ? made : `${made} · ${formatNumber(Math.ceil(bytes / KILO))} kB`, describeLink(link)],
     warning: describeLimit(link, rules),

@@ -15,6 +15,8 @@ export interface LinkData {
   id: string
   /** False if there is no such link, or not for this reader. */
   isReadable: boolean
+  /** True if this reader has looked for too many links that are not there. */
+  isLimited: boolean
   isSignedIn: boolean
 }
 
@@ -27,13 +29,12 @@ type State =
   | { kind: 'limited' }
 
 /** The page behind a link to a copy of a conversation. The key is in the fragment, so the copy is opened here alone. */
-export function SharePage({ id, isReadable, isSignedIn }: LinkData) {
-  const [state, setState] = useState<State>(isReadable ? { kind: 'opening' } : { kind: 'gone' })
+export function SharePage({ id, isReadable, isLimited, isSignedIn }: LinkData) {
+  const [state, setState] = useState(() => chooseFirstState(isReadable, isLimited))
   const [key] = useState(() => readKey(id))
   const [attempts, setAttempts] = useState(0)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: each attempt reads again.
   useEffect(() => {
-    if (!isReadable) return
+    if (!isReadable && attempts === 0) return
     const reading = new AbortController()
     readCopy(id, key, reading.signal).then((read) => !reading.signal.aborted && setState(read))
     return () => reading.abort()
@@ -75,6 +76,11 @@ export function SharePage({ id, isReadable, isSignedIn }: LinkData) {
       </main>
     </div>
   )
+}
+
+function chooseFirstState(isReadable: boolean, isLimited: boolean): State {
+  if (isReadable) return { kind: 'opening' }
+  return { kind: isLimited ? 'limited' : 'gone' }
 }
 
 /** Returns the key in the address, or the one that was there before the sign-in, which is put back. */

@@ -71,6 +71,13 @@ async function openLink(conversationKey: ConversationKey | undefined, link: Stor
   }
 }
 
+/** Returns the number that tells a link from the others of its chat, of which the oldest is the first; undefined for the only one. */
+export function findLinkNumber({ id }: OwnLink, ofChat: readonly OwnLink[]): number | undefined {
+  if (ofChat.length < 2) return undefined
+  const oldestFirst = ofChat.toSorted((one, other) => one.createdAt.localeCompare(other.createdAt))
+  return oldestFirst.findIndex((link) => link.id === id) + 1
+}
+
 /** The days for which a link is made or renewed unless the person chooses others. */
 export const USUAL_DAYS = 30
 

@@ -2,15 +2,13 @@ import { useId } from 'react'
 import { InputError } from './api/error-text.ts'
 import { readBase64 } from './read-base64.ts'
 import { useSession } from './session.tsx'
+import { formatSize } from './text/file-size.ts'
 import { t } from './text/labels.ts'
 import { FileField } from './ui/file-field.tsx'
 
 const NAME = 'picture'
 
 const pictureTypes = ['image/png', 'image/jpeg', 'image/webp', 'image/gif', 'image/avif']
-
-const [KB, MB] = [1024, 1024 * 1024]
-const formatSize = (bytes: number) => (bytes < MB ? `${Math.floor(bytes / KB)} KB` : `${Math.floor(bytes / MB)} MB`)
 
 /** The most bytes of a picture. */
 export function useMaxPictureSize(): number {

@@ -5,7 +5,7 @@ import { useStoredDraft } from './conversation/draft.ts'
 import { isRecord } from './local-store.ts'
 import { addPageFile, countPageBytes, forgetPageFile, isPageFile } from './page-files.ts'
 import { useSession } from './session.tsx'
-import { formatMegabytes } from './text/file-size.ts'
+import { formatSize } from './text/file-size.ts'
 import { t } from './text/labels.ts'
 import { type SealFile, type UploadOptions, type UploadResult, uploadFile } from './upload-file.ts'
 
@@ -130,7 +130,7 @@ async function keepOnPage(
 ): Promise<UploadResult> {
   if (signal?.aborted) return {}
   if (countPageBytes() + file.size > MAX_PAGE_BYTES)
-    return { refusal: t('app.temporary.tooManyBytes', { size: formatMegabytes(MAX_PAGE_BYTES) }) }
+    return { refusal: t('app.temporary.tooManyBytes', { size: formatSize(MAX_PAGE_BYTES) }) }
   const id = await addPageFile(file, allowedMimeTypes)
   if (id === undefined) return { refusal: t('app.files.kind') }
   if (!signal?.aborted) return { id }
@@ -151,7 +151,7 @@ function useUploadQueue(
   /** Resolves with true if the file was taken. */
   const upload = async (key: number, file: File, text?: string): Promise<boolean> => {
     if (file.size > maxFileSize) {
-      change(key, { refusal: t('app.files.tooLarge', { size: formatMegabytes(maxFileSize) }) })
+      change(key, { refusal: t('app.files.tooLarge', { size: formatSize(maxFileSize) }) })
       return false
     }
     const stop = new AbortController()

@@ -3,7 +3,7 @@ import { type DragEvent, useId, useRef } from 'react'
 import { api } from '../../shared/api/client.ts'
 import { describeError } from '../../shared/api/error-text.ts'
 import { useSession } from '../../shared/session.tsx'
-import { formatMegabytes } from '../../shared/text/file-size.ts'
+import { formatSize } from '../../shared/text/file-size.ts'
 import { t } from '../../shared/text/labels.ts'
 import { Button } from '../../shared/ui/button.tsx'
 import { ErrorNotice } from '../../shared/ui/error-message.tsx'
@@ -56,12 +56,12 @@ const ImportLimits = ({ quota: { conversations, bytes, messages } }: { quota: Qu
     </li>
     <li>
       {t('app.import.bytes', {
-        left: formatMegabytes(Math.max(0, bytes.most - bytes.kept)),
-        most: formatMegabytes(bytes.most),
+        left: formatSize(Math.max(0, bytes.most - bytes.kept)),
+        most: formatSize(bytes.most),
       })}
     </li>
     <li>{t('app.import.messages', { most: messages })}</li>
-    <li>{t('app.import.file', { most: formatMegabytes(MAX_FILE_BYTES) })}</li>
+    <li>{t('app.import.file', { most: formatSize(MAX_FILE_BYTES) })}</li>
   </ul>
 )
 
@@ -169,5 +169,5 @@ function describeProblem(problem: ImportProblem): string {
   const key = problemLabels[problem.kind]
   const { name } = problem
   if ('count' in problem) return t(key, { name, count: problem.count })
-  return t(key, { name, position: problem.position ?? 0, most: formatMegabytes(MAX_FILE_BYTES) })
+  return t(key, { name, position: problem.position ?? 0, most: formatSize(MAX_FILE_BYTES) })
 }

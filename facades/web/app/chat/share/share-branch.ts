@@ -5,7 +5,7 @@ import { setSessionEnded } from '../../shared/api/session-end.ts'
 import type { ConversationKey } from '../../shared/conversation-key.ts'
 import { type LinkRules, type OwnLink, refreshLinks, type ShareOptions } from '../../shared/own-links.ts'
 import { makeLinkKey, sealCopy } from '../../shared/shared-copy.ts'
-import { formatMegabytes } from '../../shared/text/file-size.ts'
+import { formatSize } from '../../shared/text/file-size.ts'
 import { t } from '../../shared/text/labels.ts'
 import { copyBranch } from './copy-branch.ts'
 
@@ -53,7 +53,7 @@ function rethrowQuota(error: unknown): never {
 }
 
 const createTooLargeError = (maxBytes: number) =>
-  new InputError(t('app.share.tooLarge', { size: formatMegabytes(maxBytes) }))
+  new InputError(t('app.share.tooLarge', { size: formatSize(maxBytes) }))
 
 /** Sends the copy as it is; the client of the service sends only JSON. */
 async function upload(id: string, body: Blob): Promise<void> {

@@ -3,6 +3,7 @@ import {
   describeLimit,
   describeLink,
   endLink,
+  findLinkNumber,
   getRenewalDays,
   type LinkRules,
   type OwnLink,
@@ -47,7 +48,13 @@ export function ShareDialog({ slug, close }: { slug: string; close: () => void }
       {data && data.links.length > 0 && (
         <ul className={styles.links} aria-label={t('app.share.links')}>
           {data.links.map((link) => (
-            <LinkRow key={link.id} slug={slug} link={link} rules={data.rules} />
+            <LinkRow
+              key={link.id}
+              slug={slug}
+              link={link}
+              number={findLinkNumber(link, data.links)}
+              rules={data.rules}
+            />
           ))}
         </ul>
       )}
@@ -116,8 +123,16 @@ const readOptions = (form: FormData) => ({
   tools: form.has('tools'),
 })
 
+interface LinkRowProps {
+  slug: string
+  link: OwnLink
+  /** Tells it from the others, unless it is the only one. */
+  number: number | undefined
+  rules: LinkRules
+}
+
 /** A link with what can be done with it. */
-function LinkRow({ slug, link, rules }: { slug: string; link: OwnLink; rules: LinkRules }) {
+function LinkRow({ slug, link, number, rules }: LinkRowProps) {
   const { conversationKey: key } = useSession()
   const [state, setState] = useState<{ isWorking?: boolean; text?: string; error?: unknown }>({})
   const run = async (action: () => Promise<void>, text: string) => {
@@ -131,15 +146,20 @@ function LinkRow({ slug, link, rules }: { slug: string; link: OwnLink; rules: Li
   const days = getRenewalDays(rules)
   const limit = describeLimit(link, rules)
   const canChange = !isEnded && rules.mayShare
+  /** Names what belongs to one of several links. */
+  const nameText = (text: string) => (number === undefined ? text : `${text}: ${t('app.share.numbered', { number })}`)
+  const removal = t(isEnded ? 'app.share.remove' : 'app.share.end')
   return (
     <li className={styles.link}>
-      {!isEnded && <LinkAddress address={address} />}
+      {number !== undefined && <strong>{t('app.share.numbered', { number })}</strong>}
+      {!isEnded && <LinkAddress address={address} nameText={nameText} />}
       <p className="hint">{describeLink(link)}</p>
       {limit !== undefined && <p className="error">{limit}</p>}
       <Toolbar>
         {canChange && address !== undefined && (
           <Button
             disabled={state.isWorking}
+            aria-label={nameText(t('app.share.update'))}
             title={t('app.share.updateHint')}
             onClick={() => run(() => updateLink({ key, slug, rules }, link), t('app.share.updated'))}
           >
@@ -147,12 +167,20 @@ function LinkRow({ slug, link, rules }: { slug: string; link: OwnLink; rules: Li
           </Button>
         )}
         {canChange && (
-          <Button disabled={state.isWorking} onClick={() => run(() => renewLink(link, days), t('app.share.renewed'))}>
+          <Button
+            disabled={state.isWorking}
+            aria-label={nameText(t('app.share.renew', { count: days }))}
+            onClick={() => run(() => renewLink(link, days), t('app.share.renewed'))}
+          >
             {t('app.share.renew', { count: days })}
           </Button>
         )}
-        <ConfirmButton confirmation={isEnded ? undefined : confirmEnd()} act={() => run(() => endLink(link), '')}>
-          {t(isEnded ? 'app.share.remove' : 'app.share.end')}
+        <ConfirmButton
+          label={nameText(removal)}
+          confirmation={isEnded ? undefined : confirmEnd()}
+          act={() => run(() => endLink(link), '')}
+        >
+          {removal}
         </ConfirmButton>
       </Toolbar>
       <p role="status" className="hint">
@@ -170,17 +198,17 @@ const confirmEnd = () => ({
 })
 
 /** The whole link, to be copied. */
-function LinkAddress({ address }: Pick<OwnLink, 'address'>) {
+function LinkAddress({ address, nameText }: Pick<OwnLink, 'address'> & { nameText: (text: string) => string }) {
   if (address === undefined) return <p className="error">{t('app.share.damaged')}</p>
   return (
     <div className={styles.address}>
       <Input
         readOnly
         value={address}
-        aria-label={t('app.share.address')}
+        aria-label={nameText(t('app.share.address'))}
         onFocus={({ currentTarget }) => currentTarget.select()}
       />
-      <CopyButton text={address} label={t('app.share.copyAddress')} />
+      <CopyButton text={address} label={nameText(t('app.share.copyAddress'))} />
     </div>
   )
 }

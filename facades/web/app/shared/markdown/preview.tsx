@@ -1,5 +1,6 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { saveFile } from '../save-file.ts'
+import { formatNumber } from '../text/formats.ts'
 import { t } from '../text/labels.ts'
 import { Button } from '../ui/button.tsx'
 import { joinClasses } from '../ui/class-names.ts'
@@ -85,8 +86,17 @@ interface Drawing {
   height: number
 }
 
+/** The most characters of a diagram that is drawn, because the work grows faster than its length. */
+const MAX_DIAGRAM = 20_000
+
 /** Draws a diagram in a frame of another origin, whose CSP forbids requests. Its picture is only saved, never inserted. */
 function Diagram({ source }: { source: string }) {
+  if (source.length > MAX_DIAGRAM)
+    return <FailureNote text={t('app.code.diagramTooLong', { count: formatNumber(MAX_DIAGRAM) })} />
+  return <DrawnDiagram source={source} />
+}
+
+function DrawnDiagram({ source }: { source: string }) {
   const [result, setResult] = useState<Drawing | 'failed'>()
   const receive = (data: unknown) => setResult(isDrawing(data) ? data : 'failed')
   if (result === 'failed') return <FailureNote text={t('app.code.diagramFailed')} />
@@ -137,8 +147,8 @@ function readColours() {
   return { isDark, background: getComputedStyle(document.body).backgroundColor }
 }
 
-/** Milliseconds that a frame has to load and to show its content. */
-const ANSWER_MS = 30_000
+/** Milliseconds that a frame has to load, and then to show its content. One that takes longer is removed, which ends its work. */
+const [LOAD_MS, SHOW_MS] = [30_000, 10_000]
 
 interface SandboxedFrameProps {
   title: string
@@ -158,16 +168,22 @@ function SandboxedFrame({ title, isDiagram, address, message, isLarge, size, rec
   const frame = useRef<HTMLIFrameElement>(null)
   const latest = useRef(receive)
   latest.current = receive
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  const expectWithin = (milliseconds: number) => {
+    clearTimeout(timer.current)
+    timer.current = setTimeout(() => latest.current(undefined), milliseconds)
+  }
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the wait begins once, with the frame.
   useEffect(() => {
-    const timer = setTimeout(() => latest.current(undefined), ANSWER_MS)
+    expectWithin(LOAD_MS)
     const listen = ({ source, data }: MessageEvent) => {
       if (source !== frame.current?.contentWindow) return
-      clearTimeout(timer)
+      clearTimeout(timer.current)
       latest.current(data)
     }
     addEventListener('message', listen)
     return () => {
-      clearTimeout(timer)
+      clearTimeout(timer.current)
       removeEventListener('message', listen)
     }
   }, [])
@@ -181,7 +197,10 @@ function SandboxedFrame({ title, isDiagram, address, message, isLarge, size, rec
       sandbox="allow-scripts"
       referrerPolicy="no-referrer"
       // The sandboxed frame has an opaque origin, which cannot be named.
-      onLoad={() => frame.current?.contentWindow?.postMessage(message, '*')}
+      onLoad={() => {
+        expectWithin(SHOW_MS)
+        frame.current?.contentWindow?.postMessage(message, '*')
+      }}
     />
   )
 }
