@@ -103,7 +103,10 @@ const parseVersion = (args: { handle: string; version: string }) => ({
 
 const approveCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Approve the version of an assistant that waits: it answers all people from now on.' },
+    meta: {
+      description:
+        'Approve the version of an assistant that waits: it answers all people from now on. Its files may change without another approval.',
+    },
     args: { ...versionArgs, json },
     async run({ args }) {
       const selector = parseVersion(args)

@@ -1,5 +1,6 @@
 import { User } from '../identity/user.ts'
 import { isoTime, statement } from '../sql/statement.ts'
+import { hashKnowledge } from './assistant.sql.ts'
 import { Assistant, type Audience } from './assistant.ts'
 import { AssistantVersion } from './assistant-version.ts'
 
@@ -50,10 +51,11 @@ export const listWaitingAssistants = statement<{ assistant: WaitingAssistant; to
     order by a.proposed_at, a.id limit $1::int offset $2::int`,
 )
 
-/** Finds an assistant that waits for approval. Values: the handle. */
-export const findWaitingAssistant = statement<WaitingAssistant & { id: number }>(
+/** Finds an assistant that waits for approval, with whether its files have changed since. Values: the handle. */
+export const findWaitingAssistant = statement<WaitingAssistant & { id: number; hasChangedFiles: boolean }>(
   'find-waiting-assistant',
-  `select a.id, a.handle, v.name, o.username as owner, a.audience, v.number as version, a.published, ${isoTime('a.proposed_at')} as "waitingSince"
+  `select a.id, a.handle, v.name, o.username as owner, a.audience, v.number as version, a.published, ${isoTime('a.proposed_at')} as "waitingSince",
+          v.knowledge_hash is distinct from ${hashKnowledge('v.knowledge_id')} as "hasChangedFiles"
      from ${assistants} a join ${versions} v on v.assistant_id = a.id and v.number = a.proposed
      left join ${User.tableName} o on o.id = a.owner_id where a.handle = $1`,
 )

@@ -26,7 +26,7 @@ export const isUser = (row: string, { person, groups }: { person: string; groups
 export const isApproved = '(v.approved_at is not null or v.number = a.published)'
 
 /** SQL: a hash of the paths and fingerprints of the readable files of a knowledge; null for null. */
-const hashKnowledge = (id: string) =>
+export const hashKnowledge = (id: string) =>
   `case when ${id} is not null then (select encode(sha256(convert_to(
             coalesce(string_agg(f.path || chr(1) || f.fingerprint, chr(1) order by f.path collate "C"), ''), 'utf8')), 'hex')
             from ${KnowledgeFile.tableName} f where f.knowledge_id = ${id} and f.state = 'ready') end`
@@ -220,15 +220,21 @@ export interface ListedVersion {
   publishedAt: string | null
   /** The first time that an administrator approved it for all. */
   approvedAt: string | null
+  /** True if the files that it searches are others by now than when it was saved. */
+  hasChangedFiles: boolean
 }
 
 /** Lists the versions of an assistant that a person may change, the newest first. Values: the person's id, and the handle. */
 export const listVersions = statement<ListedVersion>(
   'list-assistant-versions',
-  `select v.number, v.name, u.name as author, ${isoTime('v.created_at')} as "createdAt", ${isoTime('v.published_at')} as "publishedAt",
-          ${isoTime('v.approved_at')} as "approvedAt"
-     from ${assistants} a join ${versions} v on v.assistant_id = a.id left join ${users} u on u.id = v.author_id
-    where a.handle = $2 and ${isEditor('a', '$1::int')} order by v.number desc`,
+  `with found as (
+     select v.*, u.name as author from ${assistants} a join ${versions} v on v.assistant_id = a.id left join ${users} u on u.id = v.author_id
+      where a.handle = $2 and ${isEditor('a', '$1::int')}),
+   current as materialized (
+     select k.id, ${hashKnowledge('k.id')} as hash from (select distinct knowledge_id as id from found where knowledge_id is not null) k)
+   select v.number, v.name, v.author, ${isoTime('v.created_at')} as "createdAt", ${isoTime('v.published_at')} as "publishedAt",
+          ${isoTime('v.approved_at')} as "approvedAt", v.knowledge_hash is distinct from c.hash as "hasChangedFiles"
+     from found v left join current c on c.id = v.knowledge_id order by v.number desc`,
 )
 
 export interface VersionRow extends VersionSettings {

@@ -107,6 +107,8 @@ type ReviewedContent = AssistantContent & { avatar: string | null }
 /** What an administrator compares: the version that waits, and the one that answers until then. */
 export interface AssistantReview extends WaitingAssistant {
   content: ReviewedContent
+  /** True if the files that it searches are others by now than when the version was saved. */
+  hasChangedFiles: boolean
   /** Null if no version answers yet. */
   publishedContent: ReviewedContent | null
 }

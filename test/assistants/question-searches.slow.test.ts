@@ -179,6 +179,22 @@ test('a room is told of each search that a model makes, and of its passages', as
   expect(knowledge?.passages).toBe(numbers.size)
 })
 
+test('a search beyond the thirty of an answer embeds nothing, and its result says so', async () => {
+  const { asker, model } = await addExpert('tools')
+  const queries = Array.from({ length: 31 }, (_, at) => `an automobile ${at} of ${model}`)
+  // Passages of a large file would use up what a model reads before.
+  const search = (query: string) => ({ name: 'knowledge_search', input: JSON.stringify({ query, file: 'car.md' }) })
+  const chats = callsTools(queries.map(search), 'It stands in the garage.')
+  app.provider.behave = (received, response) => (received.body['input'] ? embedsMeaning : chats)(received, response)
+
+  const body = { model, messages: [{ role: 'user', content: 'Where is it?' }] }
+  expect((await app.svc.send('POST', '/v1/chat/completions', { token: asker.token, body })).status).toBe(200)
+  expect(queries.filter((query) => app.countEmbedded(query) > 0)).toHaveLength(30)
+  const messages = app.provider.requests.at(-1)?.body.messages ?? []
+  const results = messages.filter(({ role }) => role === 'tool').map(({ content }) => JSON.stringify(content))
+  expect(results.filter((result) => result.includes('No more can be read for this answer.'))).toHaveLength(1)
+})
+
 test('small knowledge discloses its passages, and no embedding model', async () => {
   const files = { 'car.md': 'My car stands in the garage.', 'boat.md': 'My boat lies in the harbour.' }
   const { model } = await addAssistantWithKnowledge(app.svc, files, { model: 'tools' })

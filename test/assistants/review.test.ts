@@ -53,6 +53,27 @@ test('an assistant for all waits until an administrator approves what they have 
   expect((await admin.call('review', { handle })).status).toBe(404)
 })
 
+test('editors and reviewers see that files have changed since a version', async () => {
+  const { owner, handbook, handle } = await addAssistantWithKnowledge(app.svc, { 'fees.md': 'Pottery costs 40 euros.' })
+  const admin = await addAdministrator(app.svc)
+  const save = () =>
+    owner.call('save', { handle, content: buildContent({ knowledge: handbook.knowledge }), publish: true })
+  const readFacts = async () => [
+    ...(await owner.call('versions', { handle })).data.map(
+      (version: { hasChangedFiles: boolean }) => version.hasChangedFiles,
+    ),
+    (await admin.call('review', { handle })).data.hasChangedFiles,
+  ]
+
+  expect(await readFacts()).toEqual([false, false])
+  await handbook.upload('fees.md', 'Pottery costs 50 euros.')
+  await handbook.untilRead()
+  expect(await readFacts()).toEqual([true, true])
+  await save()
+  await owner.shareWithAll(handle)
+  expect(await readFacts()).toEqual([false, true, false])
+})
+
 test('a later change stays with the editors until it is approved, and answers nobody else', async () => {
   const { owner, stranger, admin, handle } = await createPeople()
   await owner.create(handle)

@@ -56,6 +56,7 @@ function ReviewedChange({ handle }: WaitingAssistant) {
     <>
       <input type="hidden" name="version" value={data.version} />
       <Differences before={approved ?? emptyContent} after={data.content} />
+      {data.hasChangedFiles && <p className="hint">{t('app.assistants.changedFiles')}</p>}
     </>
   )
 }

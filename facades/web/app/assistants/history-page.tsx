@@ -102,7 +102,8 @@ interface VersionRowProps {
   compare: (() => void) | undefined
 }
 
-function VersionRow({ version: { number, author, createdAt }, stored, isBusy, act, compare }: VersionRowProps) {
+function VersionRow({ version, stored, isBusy, act, compare }: VersionRowProps) {
+  const { number, author, createdAt, hasChangedFiles } = version
   const { handle, published, latest } = stored
   const ref = { handle, version: number }
   const publish = async () => {
@@ -110,8 +111,8 @@ function VersionRow({ version: { number, author, createdAt }, stored, isBusy, ac
     return t('app.assistants.nowAnswers', { version: number })
   }
   const restore = async () => {
-    const { version } = await api.assistants.restore.mutate({ ...ref, publish: false })
-    return t('app.assistants.restored', { from: number, version })
+    const saved = await api.assistants.restore.mutate({ ...ref, publish: false })
+    return t('app.assistants.restored', { from: number, version: saved.version })
   }
   return (
     <li>
@@ -126,6 +127,7 @@ function VersionRow({ version: { number, author, createdAt }, stored, isBusy, ac
             at: formatTimestamp(new Date(createdAt)),
           })}
         </p>
+        {hasChangedFiles && <p className="hint">{t('app.assistants.changedFiles')}</p>}
       </div>
       <div className={styles.actions}>
         {compare && (
