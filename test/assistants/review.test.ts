@@ -57,7 +57,11 @@ test('editors and reviewers see that files have changed since a version', async 
   const { owner, handbook, handle } = await addAssistantWithKnowledge(app.svc, { 'fees.md': 'Pottery costs 40 euros.' })
   const admin = await addAdministrator(app.svc)
   const save = () =>
-    owner.call('save', { handle, content: buildContent({ knowledge: handbook.knowledge }), publish: true })
+    owner.call('save', {
+      handle,
+      content: buildContent({ knowledge: handbook.knowledge, name: 'Expert' }),
+      publish: true,
+    })
   const readFacts = async () => [
     ...(await owner.call('versions', { handle })).data.map(
       (version: { hasChangedFiles: boolean }) => version.hasChangedFiles,
