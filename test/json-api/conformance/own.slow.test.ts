@@ -2,11 +2,10 @@ import { beforeAll, expect, inject, test } from 'vitest'
 import { report } from '../../conformance/report.ts'
 import { type Result, runSuite } from '../../conformance/suite.ts'
 import { startApp, type TestApp } from '../../kit/app.ts'
+import { withAssistants } from '../../kit/json-api/assistants.ts'
 import { shareResource } from '../../kit/share-resource.ts'
 
-/** The tests send some thousand requests on a busy machine. */
-
-const svc = shareResource(() => startApp({ ALLOW_EXTERNAL_COMMUNICATION: 'true' }))
+const svc = shareResource(() => startApp({ ALLOW_EXTERNAL_COMMUNICATION: 'true', ...withAssistants }))
 beforeAll(async () => {
   await addTools(svc)
 })
@@ -63,11 +62,10 @@ test('the service meets the obligations of JSON:API 1.1, as an administrator rea
 })
 
 test('the service meets them with assistants, which a person writes', async () => {
-  await using app = await startApp({ ALLOW_EXTERNAL_COMMUNICATION: 'true', JSONAPI_ASSISTANTS: 'true' })
-  const { token } = await app.user({ abilities: ['read', 'write', 'user'] })
+  const { token } = await svc.user({ abilities: ['read', 'write', 'user'] })
   const types = ['assistants', 'assistant-versions', 'assistant-user-prompts', 'assistant-tags', 'users']
 
-  const results = await runSuite({ url: `${app.url}/api/svc/v1`, token, write: true, types })
+  const results = await runSuite({ url: `${svc.url}/api/svc/v1`, token, write: true, types })
 
   expect(idsOf(results, 'failed'), report(results)).toEqual([])
 })
