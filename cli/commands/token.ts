@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { abilities } from '../../entities/identity/access-token.ts'
 import { readTokenReference } from '../../entities/identity/token-reference.ts'
 import { Problem } from '../../routers/core/problems.ts'
+import { boundModels } from '../../routers/identity/bind-models.ts'
 import { tokenId, tokenName } from '../../routers/identity/tokens.ts'
 import type { Api } from '../../routers/index.ts'
 import { type CommandContext, json } from '../command-context.ts'
@@ -14,6 +15,7 @@ import { chooseKnownUser, chooseUser, type UserFlags, userFlags } from '../user-
 interface TokenFlags extends UserFlags {
   name?: string | undefined
   abilities?: string | undefined
+  models?: string | undefined
   expires?: string | undefined
   'token-id'?: string | undefined
   yes?: boolean | undefined
@@ -40,6 +42,11 @@ export const tokenCommand = (context: CommandContext) =>
         type: 'string',
         description: `The abilities of the token: ${abilities.join(',')}; ai,user,read if absent. admin allows sensitive acts of administrators.`,
       },
+      models: {
+        type: 'string',
+        description:
+          'The models and assistants that the token may ask, such as gpt-4o,assistant/helper; all that the user may if absent.',
+      },
       expires: {
         type: 'string',
         description: 'The time for which the token works, such as 12h, 90d or 1y; for ever if absent.',
@@ -56,12 +63,14 @@ export const tokenCommand = (context: CommandContext) =>
   })
 
 const abilityList = commaList.pipe(z.array(z.enum(abilities)))
+const modelList = commaList.pipe(boundModels)
 
 async function create(context: CommandContext, flags: TokenFlags): Promise<void> {
   const { prompts } = context
   const input = await prompts.readAll({
     stray: () => rejectFlags(flags, ['token-id', 'yes'], 'goes with --revoke'),
     abilities: () => parseOptionalFlag('abilities', abilityList, flags.abilities, '--abilities'),
+    models: () => parseOptionalFlag('models', modelList, flags.models, '--models'),
     expiry: () => parseOptionalFlag('expiresAt', lifetime, flags.expires, '--expires'),
     user: () => chooseKnownUser(context, flags, flags.name === undefined ? ['--name'] : []),
     name: () =>
@@ -73,7 +82,7 @@ async function create(context: CommandContext, flags: TokenFlags): Promise<void>
       }),
   })
   const { id, name, token } = await context.open(({ host }) =>
-    host.tokens.createFor({ user: input.user, name: input.name, ...input.abilities, ...input.expiry }),
+    host.tokens.createFor({ user: input.user, name: input.name, ...input.abilities, ...input.models, ...input.expiry }),
   )
   context.print({ record: { id, name, token }, text: `Token ${id}. Copy it now, it is not shown again:\n\n${token}\n` })
 }
@@ -93,7 +102,7 @@ const NO_TOKENS = 'This user has no tokens.'
 async function revoke(context: CommandContext, flags: TokenFlags): Promise<void> {
   const needsConsent = flags['token-id'] !== undefined && !flags.yes
   const { user } = await context.prompts.readAll({
-    stray: () => rejectFlags(flags, ['name', 'abilities', 'expires'], 'does not go with --revoke'),
+    stray: () => rejectFlags(flags, ['name', 'abilities', 'models', 'expires'], 'does not go with --revoke'),
     given: () => parseOptionalFlag('id', tokenId, flags['token-id'], '--token-id'),
     user: () => chooseKnownUser(context, flags, needsConsent ? ['--yes'] : []),
   })
@@ -118,7 +127,7 @@ async function revoke(context: CommandContext, flags: TokenFlags): Promise<void>
 
 /** Finds a token that has leaked. Its text is read from standard input, as arguments stay in the history of shells. */
 async function find(context: CommandContext, flags: TokenFlags): Promise<void> {
-  const others = ['username', 'email', 'id', 'name', 'abilities', 'expires', 'token-id'] as const
+  const others = ['username', 'email', 'id', 'name', 'abilities', 'models', 'expires', 'token-id'] as const
   rejectFlags(flags, others, 'does not go with --find')
   const { prompts } = context
   const reference = readTokenReference(

@@ -1,4 +1,4 @@
-import { type Ability, AccessToken, type EarlierSecret } from '../identity/access-token.ts'
+import { type Ability, AccessToken, type BoundModel, type EarlierSecret } from '../identity/access-token.ts'
 import { Session } from '../identity/session.ts'
 import { type Role, User } from '../identity/user.ts'
 import { type ClientKind, OAuthClient } from '../oauth/oauth-client.ts'
@@ -18,6 +18,8 @@ export interface TokenOwner {
   tokenId: number
   hash: string
   abilities: Ability[]
+  /** The models and assistants that it may ask; null for all. */
+  models: BoundModel[] | null
   userId: number
   username: string
   name: string
@@ -44,7 +46,7 @@ export interface TokenOwner {
  */
 export const findTokenOwners = coalescedStatement<TokenOwner>(
   'find-token-owners',
-  `select t.id as "tokenId", t.hash, to_json(t.abilities) as abilities, u.id as "userId", u.username, u.name, u.email, u.role,
+  `select t.id as "tokenId", t.hash, to_json(t.abilities) as abilities, t.models, u.id as "userId", u.username, u.name, u.email, u.role,
           to_json(u.groups) as groups, l.app_id as "appId", g.id as "grantId", c.kind as "clientKind", c.host as "clientHost",
           t.previous as "earlierSecrets", to_json(g.resources) as resources, to_json(g.servers) as servers
      from ${tokensWithOwners}

@@ -52,6 +52,7 @@ interface VersionSettings {
 export interface CallableAssistantRow extends VersionSettings {
   /** Version of the catalogue in which it was read; null if it was read for this call. */
   catalogue: number | null
+  id: number
   /** True if this version was published once; only editors may use another one. */
   isReleased: boolean
   /** True if an administrator approved this version for all, or if it is the published one. */
@@ -66,7 +67,7 @@ export interface CallableAssistantRow extends VersionSettings {
 /** Finds the published version of an assistant, or another one. Values: the handle, and the number of the version or null. */
 export const findCallableAssistant = coalescedStatement<CallableAssistantRow>(
   'find-callable-assistant',
-  `select ${catalogueVersion}::float8 as catalogue, v.number, v.model, to_json(v.fallback) as fallback, v.parameters, to_json(v.tools) as tools,
+  `select ${catalogueVersion}::float8 as catalogue, a.id, v.number, v.model, to_json(v.fallback) as fallback, v.parameters, to_json(v.tools) as tools,
           v.knowledge_id as knowledge, v.texts, v.published_at is not null as "isReleased", ${isApproved} as "isApproved",
           v.allow_model_select as "allowModelSelect", a.audience, to_json(a.groups) as groups,
           to_json(array(select x.user_id from ${editors} x where x.assistant_id = a.id union select a.owner_id where a.owner_id is not null))
@@ -83,18 +84,25 @@ export interface OfferedAssistant {
 }
 
 /**
- * Lists the published assistants that a person may use and of whose models they may use one. Values: the person's id and
- * groups, the usage type, and the groups for access to models or null for all.
+ * SQL: assistants `a` with their published versions `v` that a person may use and of whose models they may use one. Takes
+ * placeholders of the usage type, and of groups for access to models or null for all; `$1` and `$2` are the person's id and groups.
+ */
+export const offeredAssistants = (usage: string, modelGroups: string) =>
+  `${assistants} a join ${versions} v on v.assistant_id = a.id and v.number = a.published
+    where ${isUser('a', viewer)}
+      and exists (select from ${AiModel.tableName} m join ${AiProvider.tableName} p on p.id = m.provider_id
+                    join ${AiModelUsageRule.tableName} r on r.model_id = m.id and r.usage_type = ${usage}
+                   where m.model_id = any(v.model || v.fallback) and m.active and p.active and m.model_type = 'chat'
+                     and ${isForGroups('m', modelGroups)} and ${isForGroups('p', modelGroups)})`
+
+/**
+ * Lists the assistants that requests may name. Values: the person's id and groups, the usage type, the groups for access to
+ * models or null for all, and the ids to which a token is bound, or null for all.
  */
 export const listOfferedAssistants = statement<OfferedAssistant>(
   'list-offered-assistants',
   `select a.handle, v.name, extract(epoch from a.created_at)::int as created
-     from ${assistants} a join ${versions} v on v.assistant_id = a.id and v.number = a.published
-    where ${isUser('a', viewer)}
-      and exists (select from ${AiModel.tableName} m join ${AiProvider.tableName} p on p.id = m.provider_id
-                    join ${AiModelUsageRule.tableName} r on r.model_id = m.id and r.usage_type = $3
-                   where m.model_id = any(v.model || v.fallback) and m.active and p.active and m.model_type = 'chat'
-                     and ${isForGroups('m', '$4::text[]')} and ${isForGroups('p', '$4::text[]')})
+     from ${offeredAssistants('$3', '$4::text[]')} and ($5::int[] is null or a.id = any($5::int[]))
     order by a.handle limit 1000`,
 )
 

@@ -90,15 +90,23 @@ export interface OfferedModel {
   created: number
 }
 
-/** Lists the models that requests may name. Values: the usage type, and the groups of the caller, or null for all. */
+/** SQL: models `m` of providers `p` that requests may name. Takes placeholders of the usage type, and of groups or null for all. */
+export const offeredModels = (usage: string, groups: string) =>
+  `ai_models m join ai_providers p on p.id = m.provider_id
+     join ai_model_usage_rules r on r.model_id = m.id and r.usage_type = ${usage}
+    where m.active and p.active and m.model_type in ('chat', 'embedding')
+      and ${isForGroups('m', groups)} and ${isForGroups('p', groups)}`
+
+/**
+ * Lists the models that requests may name. Values: the usage type, the groups of the caller, or null for all, and the names
+ * to which a token is bound, or null for all.
+ */
 export const listOfferedModels = statement<OfferedModel>(
   'list-offered-models',
   `select m.model_id as "modelId", m.label, m.model_type as "modelType", p.provider_id as provider,
           extract(epoch from m.created_at)::int as created
-     from ai_models m join ai_providers p on p.id = m.provider_id
-     join ai_model_usage_rules r on r.model_id = m.id and r.usage_type = $1
-    where m.active and p.active and m.model_type in ('chat', 'embedding')
-      and ${isForGroups('m', '$2::text[]')} and ${isForGroups('p', '$2::text[]')} order by m.id limit 1000`,
+     from ${offeredModels('$1', '$2::text[]')} and ($3::text[] is null or m.model_id = any($3::text[]))
+    order by m.id limit 1000`,
 )
 
 export interface CheckableModel extends CallableModelRow {

@@ -119,12 +119,16 @@ export const AiModel = defineEntity({
 })
 export type AiModel = InferEntity<typeof AiModel>
 
-/** Active models of active providers that the caller's usage type and groups may use. */
+/** Active models of active providers that the caller's usage type, groups and token may use. */
 export const visibleModels = everyRowForAdmins(
   (model, sql) => `${model}.active
     and ${sql.exists('ai_providers', (p) => `${p}.id = ${model}.provider_id and ${p}.active and ${allowedToGroups(p, sql)}`)}
-    and ${allowedToGroups(model, sql)} and ${allowedToUsage(model, sql)}`,
+    and ${allowedToGroups(model, sql)} and ${allowedToUsage(model, sql)} and ${allowedToToken(model, sql)}`,
 )
+
+/** SQL: the caller's token is bound to no models, or to this one. */
+const allowedToToken: SqlPredicate = (model, sql) =>
+  `(${sql.param('models')} is null or ${model}.model_id = any(${sql.param('models')}))`
 
 /** SQL: the caller's usage type may use the model. */
 export const allowedToUsage: SqlPredicate = (model, sql) =>

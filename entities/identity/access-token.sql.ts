@@ -5,12 +5,17 @@ export interface TokenRecord {
   id: number
   name: string
   abilities: Ability[]
+  /** The names of the models and assistants that it may ask; null for all. */
+  models: string[] | null
   createdAt: string
   lastUsedAt: string | null
   expiresAt: string | null
 }
 
-const selectTokensOfUser = `select id, name, abilities, ${isoTime('created_at')} as "createdAt",
+/** SQL: the names to which a token is bound, in the order of its person. */
+export const boundNames = (token: string) => `jsonb_path_query_array(${token}.models, '$[*].name') as models`
+
+const selectTokensOfUser = `select id, name, abilities, ${boundNames('access_tokens')}, ${isoTime('created_at')} as "createdAt",
           ${isoTime('last_used_at')} as "lastUsedAt", ${isoTime('expires_at')} as "expiresAt"
      from access_tokens where user_id = $1`
 

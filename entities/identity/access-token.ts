@@ -19,6 +19,14 @@ export interface EarlierSecret {
   endsAt: string
 }
 
+/** A model that a token may ask by its name, or an assistant, which is known by its id whatever its handle means later. */
+export interface BoundModel {
+  /** The name in requests: that of a model, or `assistant/` and a handle. */
+  name: string
+  /** Present for an assistant. */
+  assistantId?: number
+}
+
 /** A personal access token. Only the SHA-256 of its secret is stored. */
 export const AccessToken = defineEntity({
   name: 'AccessToken',
@@ -32,6 +40,8 @@ export const AccessToken = defineEntity({
     previous: p.json<EarlierSecret[]>().nullable().hidden(),
     holder: p.enum(holders).default('person'),
     abilities: p.array().$type<Ability[]>(),
+    /** What it may ask; null for everything that its person may. It has no foreign keys, so nothing that is deleted widens it. */
+    models: p.json<BoundModel[]>().nullable(),
     expiresAt: moment().nullable(),
     lastUsedAt: moment().nullable(),
   },

@@ -8,6 +8,8 @@ export interface Viewer {
   usage: string
   /** The groups of the person; null for access to the models of all groups. */
   groups: readonly string[] | null
+  /** The models to which the token is bound; null for all. */
+  models: readonly string[] | null
   locale: string
   defaultLocale: string
   /** The name of the service. */
@@ -18,6 +20,7 @@ const types = {
   viewer: 'int',
   usage: 'text',
   groups: 'text[]',
+  models: 'text[]',
   locale: 'text',
   defaultLocale: 'text',
   brand: 'text',

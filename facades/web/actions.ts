@@ -245,7 +245,9 @@ async function tokens(app: FastifyInstance, options: WebActionOptions) {
 
   app.get('/req/profile/fetch-tokens', procedureRoute('tokens.list', options), async (request, reply) => {
     const api = createCaller(await resolveContext(request, reply))
-    return { success: true, tokens: await api.tokens.list() }
+    // The specification lists the members of a token.
+    const tokens = (await api.tokens.list()).map(({ models: _, ...token }) => token)
+    return { success: true, tokens }
   })
 
   app.post<{ Body: { tokenId: number } }>(

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { listOfferedAssistants } from '../../entities/assistants/assistant.sql.ts'
 import { listOfferedModels } from '../../entities/catalogue/ai-model.sql.ts'
+import { listBoundAssistants, listBoundModels } from '../core/model-binding.ts'
 import { about, router, userWith, withBodySize } from '../core/trpc.ts'
 import { listUsableGroups } from '../verbs/viewer.ts'
 import { streamPartTypes, textAnswer, toTextAnswer, wholeAnswer } from './answer.ts'
@@ -45,8 +46,8 @@ async function listAskable(ctx: ChatContext): Promise<z.output<typeof offeredMod
   const { id, groups } = ctx.caller.person
   const usableGroups = listUsableGroups(ctx.caller)
   const [models, assistants] = await Promise.all([
-    sql(listOfferedModels, [ctx.usage, usableGroups]),
-    sql(listOfferedAssistants, [id, groups, ctx.usage, usableGroups]),
+    sql(listOfferedModels, [ctx.usage, usableGroups, listBoundModels(ctx.caller)]),
+    sql(listOfferedAssistants, [id, groups, ctx.usage, usableGroups, listBoundAssistants(ctx.caller)]),
   ])
   const askable = assistants.map(({ handle, name, created }) => ({
     modelId: `${ASSISTANT_PREFIX}${handle}`,

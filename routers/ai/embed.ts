@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { EmbeddedTexts, EmbedRequest } from '../core/embedder.ts'
+import { canNameModel } from '../core/model-binding.ts'
 import { type Issue, Problem } from '../core/problems.ts'
 import { createTimeLimit } from '../core/timeout.ts'
 import { about, userWith, withBodySize } from '../core/trpc.ts'
@@ -55,7 +56,9 @@ async function createEmbeddings(
   using _underWay = beginAiCall(ctx)
   const [userId, signal] = [ctx.caller.person.id, createCallSignal(ctx)]
   const { call, reservation } = await prepareCall(ctx, async ({ find, countRequest }) => {
-    const model = await findUsableModel(ctx, request.model, 'embedding', find)
+    const model = canNameModel(ctx.caller, request.model)
+      ? await findUsableModel(ctx, request.model, 'embedding', find)
+      : undefined
     const issues = model
       ? findIssues(request, model)
       : [{ path: ['model'], message: 'is not a model that you may use' }]

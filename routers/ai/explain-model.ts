@@ -30,6 +30,7 @@ interface Reason {
     | 'limit_reached'
     | 'token_limit_reached'
     | 'no_token'
+    | 'token_bound'
     | 'limit_without_price'
     | 'model_offline'
   sentence: string
@@ -178,7 +179,7 @@ async function explainCall(ctx: Context, { user, name, model }: ExplainedCall, u
   else
     reasons.push(...findModelReasons(user, name, model, usage), ...(await findOwnLimitReasons(ctx, user, model, name)))
   reasons.push(...(await findListenerReasons(ctx, user)))
-  if (usage === 'external') reasons.push(...(await findTokenReasons(ctx, user)))
+  if (usage === 'external') reasons.push(...(await findTokenReasons(ctx, user, name)))
   return { canAsk: !reasons.some(({ isRefusal }) => isRefusal), reasons }
 }
 
@@ -192,12 +193,19 @@ const listModelSubjects = ({ provider }: ExplainedModel, name: string) =>
   ] as const
 
 /** Finds out if the person has a token that may ask models, and the used up limits that single tokens have. */
-async function findTokenReasons(ctx: Context, user: User): Promise<Reason[]> {
+async function findTokenReasons(ctx: Context, user: User, model: string): Promise<Reason[]> {
   const { sql } = ctx.services
-  const tokens = (await sql(listTokens, [user.id])).filter(({ abilities }) => abilities.includes('ai'))
-  if (tokens.length === 0)
+  const asking = (await sql(listTokens, [user.id])).filter(({ abilities }) => abilities.includes('ai'))
+  const tokens = asking.filter(({ models }) => models?.includes(model) ?? true)
+  if (asking.length === 0)
     return [
       createRefusal('no_token', `${user.username} has no valid token with the ability ai.`, {
+        username: user.username,
+      }),
+    ]
+  if (tokens.length === 0)
+    return [
+      createRefusal('token_bound', `Each token of ${user.username} is bound to other models.`, {
         username: user.username,
       }),
     ]

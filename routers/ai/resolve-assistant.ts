@@ -1,4 +1,5 @@
 import { openTexts } from '../assistants/content.ts'
+import { canNameAssistant } from '../core/model-binding.ts'
 import { Problem } from '../core/problems.ts'
 import type { CallableAssistant, FindAssistant } from '../ports/ai/callable-assistants.ts'
 import type { TextPart } from '../ports/ai/messages.ts'
@@ -23,7 +24,7 @@ export async function resolveAssistant(
   const [, handle, version] = assistantName.exec(request.model) ?? []
   if (handle === undefined) return assertNoChoice(request)
   const found = await find(handle, version === undefined ? null : Number(version))
-  if (!found || !mayUse(ctx, found)) return request
+  if (!found || !canNameAssistant(ctx.caller, found.id) || !mayUse(ctx, found)) return request
   const { number, parameters, tools, texts, catalogue, knowledge } = found
   const { systemPrompt } = openTexts(ctx.services.vault, texts)
   const own: TextPart[] = systemPrompt.trim() === '' ? [] : [{ type: 'text', text: systemPrompt }]

@@ -23,7 +23,7 @@ import { findExcessInput, validateRequest } from './request/validate-request.ts'
 import { reserveBudget, reserveTogether } from './reservation.ts'
 import { ASSISTANT_PREFIX, resolveAssistant } from './resolve-assistant.ts'
 import { listSelectedServiceTools, listServiceTools } from './service-tools.ts'
-import { type FoundModel, findRequestedModel, listFallbacks, noteAnsweringModel } from './successor.ts'
+import { type FoundModel, findRequestedModel, isOpenToToken, listFallbacks, noteAnsweringModel } from './successor.ts'
 
 type MapIssue = (issue: Issue) => Issue
 
@@ -160,8 +160,9 @@ async function prepareRequest(
   return { request, found, attachments, knowledge, inputTokens, mapIssue }
 }
 
-async function findRoomModel(ctx: ChatContext, { model: name }: AiRequest, find: FindModel) {
-  const model = await findUsableModel(ctx, name, 'chat', find)
+async function findRoomModel(ctx: ChatContext, request: AiRequest, find: FindModel) {
+  const { model: name } = request
+  const model = isOpenToToken(ctx, request) ? await findUsableModel(ctx, name, 'chat', find) : undefined
   if (!model && name.startsWith(ASSISTANT_PREFIX))
     throw new Problem('not_permitted', { detail: 'You may not ask this assistant, or there is none of this handle.' })
   return model && { name, model }

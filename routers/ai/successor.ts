@@ -1,3 +1,4 @@
+import { canNameModel } from '../core/model-binding.ts'
 import type { FindModel } from '../ports/ai/callable-models.ts'
 import type { CallableModel } from '../ports/ai/models.ts'
 import { DAY_MS, getDayBefore } from '../ports/days.ts'
@@ -32,12 +33,21 @@ export interface FoundModel {
   model: CallableModel
 }
 
+/**
+ * Returns true if the caller's token may ask the model of a request. What an assistant, a fallback or a successor brings
+ * needs no permission of its own, as administrators and editors chose it, but a model does that the caller chose.
+ */
+export const isOpenToToken = ({ caller }: ChatContext, { model, assistant, answerModel }: AiRequest): boolean =>
+  (assistant !== undefined && answerModel === undefined) || canNameModel(caller, model)
+
 /** Finds the model that answers a request: the one that is named, or the first fallback of an assistant that can. */
 export async function findRequestedModel(
   ctx: ChatContext,
-  { model: first, assistant }: AiRequest,
+  request: AiRequest,
   find?: FindModel,
 ): Promise<FoundModel | undefined> {
+  if (!isOpenToToken(ctx, request)) return undefined
+  const { model: first, assistant } = request
   for (const name of [first, ...(assistant?.fallback ?? [])]) {
     const model = await findAnsweringModel(ctx, name, find)
     if (model) return { name, model }

@@ -25,7 +25,7 @@ const ownLimits = userWith('read')
   .query(async ({ ctx }) => {
     const { caller, usage, services } = ctx
     const [models, tools, rooms] = await Promise.all([
-      services.sql(listOfferedModels, [usage, listUsableGroups(caller)]),
+      services.sql(listOfferedModels, [usage, listUsableGroups(caller), null]),
       services.sql(listNamesForGroups, [listUsableGroups(caller)]),
       listRooms(ctx),
     ])

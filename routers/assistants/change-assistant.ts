@@ -13,6 +13,7 @@ import { listOfferedModels } from '../../entities/catalogue/ai-model.sql.ts'
 import { lockPerson } from '../../entities/identity/user.sql.ts'
 import { runInTransaction } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
+import { listBoundModels } from '../core/model-binding.ts'
 import { type Issue, Problem } from '../core/problems.ts'
 import { createTransactionSql, runForOneRow, runStatement } from '../core/run-statement.ts'
 import { listUsableGroups } from '../verbs/viewer.ts'
@@ -200,7 +201,7 @@ export const isSameContent = (one: AssistantContent, other: AssistantContent): b
 const toComparable = ({ parameters: { temperature, topP, maxTokens }, ...content }: AssistantContent): string =>
   JSON.stringify([Object.entries(content).toSorted(([a], [b]) => (a < b ? -1 : 1)), temperature, topP, maxTokens])
 
-/** Throws if the content names a model that the caller may not use and that was not named before. */
+/** Throws if the content names a model that the caller may not use, or not with this token, and that was not named before. */
 export async function assertModels(
   ctx: Context,
   { model, fallback }: Pick<AssistantContent, 'model' | 'fallback'>,
@@ -209,9 +210,10 @@ export async function assertModels(
 ): Promise<void> {
   const added = [model, ...fallback].filter((name) => !known.includes(name))
   if (added.length === 0) return
-  const groups = ctx.origin === 'host' ? null : listUsableGroups(ctx.callerContext.current)
+  const { current } = ctx.callerContext
+  const groups = ctx.origin === 'host' ? null : listUsableGroups(current)
   const sql = em ? createTransactionSql(em) : ctx.services.sql
-  const offered = await sql(listOfferedModels, [ctx.usage, groups])
+  const offered = await sql(listOfferedModels, [ctx.usage, groups, listBoundModels(current)])
   const usable = new Set(offered.flatMap(({ modelId, modelType }) => (modelType === 'chat' ? modelId : [])))
   const isUnknown = (name: string) => added.includes(name) && !usable.has(name)
   const message = 'is not a model that you may use'

@@ -1,4 +1,4 @@
-import type { Ability } from '../../entities/identity/access-token.ts'
+import type { Ability, BoundModel } from '../../entities/identity/access-token.ts'
 import type { KnownUser } from '../../entities/identity/user.sql.ts'
 import type { UsageType } from '../../entities/sql/columns.ts'
 
@@ -8,6 +8,8 @@ export type Person = Omit<KnownUser, 'hasKeys' | 'passwordChangedAt'>
 export interface Credential {
   id: number
   abilities: readonly Ability[]
+  /** The models and assistants that it may ask; absent for all. */
+  models?: readonly Readonly<BoundModel>[]
   /** The external app that holds the token. */
   appId?: number
   /** The grant of the person to the program that holds the token. */

@@ -17,6 +17,7 @@ import { about, adminSession, host, router, sensitiveAdmin, sessionUser } from '
 import { tokenCredential } from '../ports/credential-watch.ts'
 import { calendarMessage, isInCalendar } from '../ports/days.ts'
 import { deleteInBatches } from '../verbs/delete-in-batches.ts'
+import { bindModels, boundModels, listBindable } from './bind-models.ts'
 import { findUser, rowId, userSelector } from './user-selector.ts'
 
 export const tokenName = z.string().trim().min(1, 'must not be empty').max(16, 'must have at most 16 characters')
@@ -33,6 +34,7 @@ const grant = {
     .refine(isInCalendar, calendarMessage)
     .refine((moment) => moment > new Date(), 'must be in the future')
     .optional(),
+  models: boundModels.optional(),
 }
 const grantSchema = z.strictObject(grant)
 type Grant = z.output<typeof grantSchema>
@@ -54,10 +56,19 @@ const selfService = sessionUser.use(({ ctx, next }) => {
 
 export const tokensRouter = router({
   create: selfService.input(ownGrant).mutation(({ ctx, input: { tools, ...wanted } }) =>
-    createToken(ctx, ctx.caller.person.id, {
+    createToken(ctx, ctx.caller.person, {
       ...wanted,
       abilities: tools ? [...defaultAbilities, 'mcp'] : defaultAbilities,
     }),
+  ),
+
+  /** Lists what a new token of the caller can be bound to. */
+  bindable: selfService.query(async ({ ctx }) =>
+    (await listBindable(ctx, ctx.caller.person)).map(({ name, label, assistantId }) => ({
+      name,
+      label,
+      isAssistant: assistantId !== null,
+    })),
   ),
 
   list: selfService.query(({ ctx }): Promise<TokenRecord[]> => ctx.services.sql(listTokens, [ctx.caller.person.id])),
@@ -70,7 +81,7 @@ export const tokensRouter = router({
     const { user: selector, ...wanted } = input
     const user = await findUser(ctx, selector)
     if (user.id === AI_USER_ID) throw new Problem('invalid', { detail: 'The AI user gets no token.' })
-    return createToken(ctx, user.id, wanted)
+    return createToken(ctx, user, wanted)
   }),
 
   listFor: adminSession
@@ -104,14 +115,20 @@ const UNKNOWN_TOKEN =
   'There is no token with this id: it was revoked, expired more than a month ago, or another installation made it.'
 
 /** Creates a token. Its text is returned once and cannot be restored from its hash. */
-async function createToken(ctx: Context, userId: number, { name, abilities, expiresAt }: Grant) {
+async function createToken(
+  ctx: Context,
+  owner: Parameters<typeof bindModels>[1],
+  { name, abilities, expiresAt, models: names }: Grant,
+) {
+  const userId = owner.id
+  const models = await bindModels(ctx, owner, names)
   const secret = generateSecret()
   const token = await runInTransaction(ctx, undefined, async (em) => {
     const user = em.getReference(User, userId)
     const hash = hashSecret(secret)
-    const created = em.create(AccessToken, { user, name, abilities, hash, expiresAt: expiresAt ?? null })
+    const created = em.create(AccessToken, { user, name, abilities, models, hash, expiresAt: expiresAt ?? null })
     await em.flush()
-    recordToken(ctx, userId, { tokenId: created.id, abilities, expiresAt })
+    recordToken(ctx, userId, { tokenId: created.id, abilities, expiresAt, ...(names && { models: names }) })
     return created
   })
   ctx.services.log.info({ ...describeActor(ctx), tokenId: token.id, userId, abilities, expiresAt }, 'a token was made')

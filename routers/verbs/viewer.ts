@@ -1,6 +1,7 @@
 import type { Viewer } from '../../entities/sql/scope.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
+import { listBoundModels } from '../core/model-binding.ts'
 import { isAdministrator } from '../core/trpc.ts'
 
 /** Builds the statement parameters that describe the caller. */
@@ -8,7 +9,7 @@ export function toViewer({ callerContext: { current }, origin, usage, locale, se
   const viewer = current.type === 'user' ? current.person.id : 0
   const { defaultLocale, brand } = services.settings
   const groups = origin === 'host' ? null : listUsableGroups(current)
-  return { viewer, usage, groups, locale, defaultLocale, brand }
+  return { viewer, usage, groups, models: listBoundModels(current), locale, defaultLocale, brand }
 }
 
 /**
@@ -20,9 +21,12 @@ export function listUsableGroups(caller: Caller): readonly string[] | null {
   return isAdministrator(caller) ? null : [...caller.person.groups].sort()
 }
 
-/** Returns true if the caller sees every row. An administrator's token without the ability `write` does not. */
+/** Returns true if the caller sees every row. An administrator's token does not if it lacks the ability `write` or is bound to models. */
 export function isUnrestricted({ callerContext: { current }, origin }: Context): boolean {
   if (current.type !== 'user') return origin === 'host'
   const { token } = current
-  return origin === 'host' || (isAdministrator(current) && (!token || token.abilities.includes('write')))
+  return (
+    origin === 'host' ||
+    (isAdministrator(current) && (!token || (token.abilities.includes('write') && token.models === undefined)))
+  )
 }

@@ -77,9 +77,10 @@ export function createAuthenticator(sql: Sql, settings: Settings, log: Log): Aut
 
 /** Converts the owner of a token to a caller: the person, even if an app holds the token. */
 function toUserCaller(owner: DeepReadonly<TokenOwner>): Caller {
-  const { userId: id, username, name, email, role, groups, tokenId, abilities, appId, grantId, servers } = owner
+  const { userId: id, username, name, email, role, groups, tokenId, abilities, models, appId, grantId, servers } = owner
   const grant = grantId === null ? undefined : { id: grantId, servers }
-  const token = { id: tokenId, abilities, ...(appId !== null && { appId }), ...(grant && { grant }) }
+  const binding = models !== null && { models }
+  const token = { id: tokenId, abilities, ...binding, ...(appId !== null && { appId }), ...(grant && { grant }) }
   return { type: 'user', person: { id, username, name, email, role, groups }, token }
 }
 

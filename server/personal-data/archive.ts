@@ -140,7 +140,7 @@ class PersonArchive {
         origin,
         baseUrl: origin + names.basePath,
       },
-      viewer: { viewer, usage: 'main', groups, locale: defaultLocale, defaultLocale, brand },
+      viewer: { viewer, usage: 'main', groups, models: null, locale: defaultLocale, defaultLocale, brand },
     }
   }
 

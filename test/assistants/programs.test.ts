@@ -1,16 +1,21 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { beforeEach, expect, test } from 'vitest'
-import { answers, buildQuestion, refuses } from '../kit/ai/provider.ts'
+import { answers, buildQuestion, embeds, refuses } from '../kit/ai/provider.ts'
 import { startWithProvider, streamHeaders } from '../kit/ai/provider-service.ts'
 import { startApp } from '../kit/app.ts'
-import { addPerson, buildContent } from '../kit/assistants/people.ts'
+import { addPerson, buildContent, callAssistants } from '../kit/assistants/people.ts'
+import { signIn } from '../kit/browser.ts'
 import { shareResource } from '../kit/share-resource.ts'
 import { watchStatements } from '../kit/statements.ts'
 
 const TEXT = 'Good day to you.'
 const tools = ['weather', 'patient']
-const models = ['mock-1', 'mock-2', 'mock-3'].map((id) => ({ id, label: id, external: true, tools }))
+const models = [
+  ...['mock-1', 'mock-2', 'mock-3', 'mock-4'].map((id) => ({ id, label: id, external: true, tools })),
+  { id: 'mock-embedding', label: 'Embedding', external: true, modelType: 'embedding' },
+  { id: 'mock-main', label: 'For people alone' },
+]
 const settings = {
   APP_KEY: 'k'.repeat(48),
   EXTENSIONS: 'test/fixtures/extension.ts',
@@ -181,30 +186,35 @@ test('a version in the name answers after a later one, and a draft only for edit
   expect(await readPrompt(owner.token, `${model}@4`)).toBe(404)
 })
 
+/** The addresses that name a chat model, with a request for one. */
+const buildRequests = (model: string): [string, object][] => [
+  ['/v1/chat/completions', { model, messages: [{ role: 'user', content }] }],
+  ['/v1/responses', { model, input: content }],
+  ['/v1/messages', { model, max_tokens: 9, messages: [{ role: 'user', content }] }],
+  ['/v1/messages/count_tokens', { model, messages: [{ role: 'user', content }] }],
+  ['/api/ai-req', buildQuestion(content, model)],
+]
+
+/** Sends requests, and returns each status and body without what differs from request to request. */
+const readAnswers = (token: string | undefined, requests: [string, object][]) =>
+  Promise.all(
+    requests.map(async ([path, body]) => {
+      const response = await app.svc.send('POST', path, { token, body })
+      const text = await response.text()
+      return [
+        response.status,
+        text.replaceAll(response.headers.get('request-id') ?? '-', '').replaceAll(/[\w-]{21,}/g, ''),
+      ] as const
+    }),
+  )
+
+const read = (token: string | undefined, name: string) => readAnswers(token, buildRequests(name))
+
 test('an assistant of others and one that never was are answered byte for byte alike', async () => {
   const { owner, asker, handle } = await createPeople()
   await owner.call('share', { handle, audience: 'private' })
   const neverWas = handle.replace('helper', 'nobody')
   const admin = await app.svc.user({ role: 'admin' })
-  const bodies = (model: string): [string, object][] => [
-    ['/v1/chat/completions', { model, messages: [{ role: 'user', content }] }],
-    ['/v1/responses', { model, input: content }],
-    ['/v1/messages', { model, max_tokens: 9, messages: [{ role: 'user', content }] }],
-    ['/v1/messages/count_tokens', { model, messages: [{ role: 'user', content }] }],
-    ['/api/ai-req', buildQuestion(content, model)],
-  ]
-  const read = async (token: string | undefined, name: string) =>
-    Promise.all(
-      bodies(name).map(async ([path, body]) => {
-        const response = await app.svc.send('POST', path, { token, body })
-        const text = await response.text()
-        return [
-          response.status,
-          text.replaceAll(response.headers.get('request-id') ?? '-', '').replaceAll(/[\w-]{21,}/g, ''),
-        ]
-      }),
-    )
-
   for (const { token } of [asker, admin])
     for (const suffix of ['', '@1', '@2']) {
       const others = await read(token, `assistant/${handle}${suffix}`)
@@ -272,12 +282,12 @@ test('a fallback of the assistant answers where the provider fails', async () =>
 
 test('a call by an assistant takes no statement more than one by its model', async () => {
   const { asker, model } = await createPeople()
-  const count = async (name: string) => {
+  const count = async (name: string, token = asker.token) => {
     const counts: number[] = []
     // Work of other calls may run beside one of them.
     for (let call = 0; call < 5; call++) {
       statements.take()
-      expect((await complete(asker.token, name)).status).toBe(200)
+      expect((await complete(token, name)).status).toBe(200)
       counts.push(statements.take().length)
     }
     return Math.min(...counts)
@@ -285,6 +295,7 @@ test('a call by an assistant takes no statement more than one by its model', asy
 
   const byModel = await count('mock-1')
   expect(await count(model)).toBe(byModel)
+  expect(await count(model, (await bind(asker, model)).token)).toBe(byModel)
 })
 
 test('calls by an assistant count for the limits of its model and of the person', async () => {
@@ -361,4 +372,183 @@ test('a person has another model answer only for an assistant that allows it', a
   await owner.call('share', { handle, audience: 'private' })
   expect(await ask({ model, answerModel: 'mock-2' })).toEqual({ status: 422, path: ['model'] })
   expect(await ask({ model: 'assistant/never-was', answerModel: 'mock-2' })).toEqual({ status: 422, path: ['model'] })
+})
+
+type Person = Awaited<ReturnType<typeof addPerson>>
+
+/** Gives a person a token that may ask these models and assistants alone. */
+const bind = async ({ id }: Pick<Person, 'id'>, ...names: string[]) =>
+  app.svc.host.tokens.createFor({ user: { id }, name: 'bound', abilities: ['ai', 'read', 'write'], models: names })
+
+/** More requests that name a model, with the model in them left out of the answers. */
+const readAll = async (token: string, model: string, embedding: string) => {
+  const messages = [{ role: 'user', content: [{ type: 'text', text: content }] }]
+  const request = { model, messages, parameters: {} }
+  const answered = await readAnswers(token, [
+    ...buildRequests(model),
+    ['/v1/embeddings', { model: embedding, input: content }],
+    ['/trpc/ai.complete', request],
+    ['/trpc/ai.completeStream', request],
+    ['/trpc/ai.countTokens', request],
+    ['/trpc/ai.ask', { model, messages: [{ role: 'user', content: { text: content } }] }],
+    ['/trpc/ai.embed', { model: embedding, input: [content] }],
+    ['/trpc/ai.reserve', { models: [model, model], messages, parameters: {} }],
+  ])
+  return answered.map(([status, text]) => [status, text.replaceAll(embedding, '').replaceAll(model, '')])
+}
+
+test('a model outside of a bound token is answered like one that never was, unbilled', async () => {
+  const { asker, owner, model } = await createPeople()
+  const { token } = await bind(asker, model, 'mock-2')
+  const { model: other } = await createPeople()
+  await app.takeRecords()
+
+  const missing = await readAll(token, 'mock-0', 'no-embedding')
+  expect(missing.slice(0, 6).map(([status]) => status)).toEqual([404, 404, 404, 404, 422, 404])
+  expect(missing.every(([status]) => Number(status) >= 400)).toBe(true)
+  expect(await readAll(token, 'mock-1', 'mock-embedding')).toEqual(missing)
+  expect(await readAll(token, other, 'mock-embedding')).toEqual(missing)
+  expect([app.upstream.requests, await app.takeRecords()]).toEqual([[], []])
+  expect((await complete(asker.token, 'mock-1')).status).toBe(200)
+  expect((await complete(owner.token, other)).status).toBe(200)
+})
+
+test('unmodified clients ask and list what their bound token may ask, and nothing else', async () => {
+  const { asker, model } = await createPeople()
+  const { openai, anthropic } = clients(await bind(asker, 'mock-2', model))
+  const messages = [{ role: 'user' as const, content }]
+
+  for (const name of ['mock-2', model, `${model}@1`]) {
+    expect((await openai.chat.completions.create({ model: name, messages })).model).toBe(name)
+    expect((await openai.responses.create({ model: name, input: content })).output_text).toBe(TEXT)
+    const question = { model: name, max_tokens: 9, messages }
+    expect(await anthropic.messages.stream(question).finalText()).toBe(TEXT)
+    expect((await anthropic.messages.countTokens(question)).input_tokens).toBeGreaterThan(0)
+  }
+  await expect(openai.chat.completions.create({ model: 'mock-1', messages })).rejects.toThrow(OpenAI.NotFoundError)
+  await expect(openai.models.retrieve('mock-1')).rejects.toThrow(OpenAI.NotFoundError)
+  expect(await openai.models.retrieve('mock-2')).toMatchObject({ id: 'mock-2' })
+  expect((await openai.models.list()).data.map(({ id }) => id)).toEqual(['mock-2', model])
+  expect((await anthropic.models.list()).data.map(({ id }) => id)).toEqual(['mock-2', model])
+  await expect(anthropic.models.retrieve('mock-1')).rejects.toThrow(Anthropic.NotFoundError)
+
+  await app.answerBy(embeds)
+  const embedder = await bind(asker, 'mock-embedding')
+  const embedded = await clients(embedder).openai.embeddings.create({ model: 'mock-embedding', input: content })
+  expect(embedded.data).toHaveLength(1)
+})
+
+test('JSON:API lists the models of a bound token alone, and an administrator as well', async () => {
+  const list = async (token: string) => {
+    const response = await app.svc.send('GET', '/api/svc/v1/ai-models?fields[ai-models]=model_id', { token })
+    return ((await response.json()) as { data: { attributes: { model_id: string } }[] }).data.map(
+      ({ attributes }) => attributes.model_id,
+    )
+  }
+  const admin = await app.svc.user({ role: 'admin', abilities: ['ai', 'read', 'write'] })
+
+  for (const person of [await addPerson(app.svc), admin]) {
+    const { token } = await bind(person, 'mock-2')
+    expect(await list(token)).toEqual(['mock-2'])
+    expect(await list(person.token)).toEqual(expect.arrayContaining(['mock-1', 'mock-2']))
+  }
+})
+
+test('a bound token asks no later assistant of the same handle, and no model that was renamed', async () => {
+  const { owner, asker, handle, model } = await createPeople()
+  const { token } = await bind(asker, model, 'mock-4')
+  const rename = (from: string, to: string) =>
+    app.svc.changeCatalogue(`update ai_models set model_id = '${to}' where model_id = '${from}'`)
+  expect([(await complete(token, model)).status, (await complete(token, 'mock-4')).status]).toEqual([200, 200])
+
+  expect(await owner.call('delete', { handle })).toMatchObject({ status: 200 })
+  expect((await complete(token, model)).status).toBe(404)
+  await owner.create(handle)
+  await owner.shareWithAll(handle)
+  expect([(await complete(asker.token, model)).status, (await complete(token, model)).status]).toEqual([200, 404])
+  await rename('mock-4', 'mock-renamed')
+  try {
+    expect((await complete(asker.token, 'mock-renamed')).status).toBe(200)
+    for (const name of ['mock-4', 'mock-renamed']) expect((await complete(token, name)).status).toBe(404)
+  } finally {
+    await rename('mock-renamed', 'mock-4')
+  }
+  const listed = await app.svc.host.tokens.listFor({ user: { id: asker.id } })
+  expect(listed.at(-1)).toMatchObject({ models: [model, 'mock-4'] })
+})
+
+test('fallbacks answer a bound token, as administrators and assistants chose them', async () => {
+  const { asker, model } = await createPeople({ fallback: ['mock-2'] })
+  await app.svc.changeCatalogue(`update ai_models set fallback = '{mock-2}' where model_id = 'mock-4'`)
+  const { token } = await bind(asker, model, 'mock-4')
+  app.upstream.behave = (received, response) =>
+    (received.body.model === 'mock-2' ? answers(TEXT) : refuses(401))(received, response)
+
+  for (const name of [model, 'mock-4']) {
+    const response = await complete(token, name)
+    expect([response.status, response.headers.get('x-answered-by')]).toEqual([200, 'mock-2'])
+  }
+  expect((await complete(token, 'mock-2')).status).toBe(404)
+})
+
+test('a bound token brings no other model into an assistant, nor by choosing one', async () => {
+  const { owner, handle, model } = await createPeople({ allowModelSelect: true })
+  const { token } = await bind(owner, model)
+  const change = { handle, content: buildContent({ model: 'mock-2' }), publish: true }
+  const messages = [{ role: 'user', content: [{ type: 'text', text: content }] }]
+  const choose = async (by: string) => {
+    const body = { model, answerModel: 'mock-2', messages, parameters: {} }
+    return (await app.svc.send('POST', '/trpc/ai.complete', { token: by, body })).status
+  }
+
+  expect(await callAssistants(app.svc, 'save', change, token)).toMatchObject({
+    issues: [{ path: ['content', 'model'], message: 'is not a model that you may use' }],
+  })
+  expect([await choose(token), await choose(owner.token)]).toEqual([422, 200])
+  expect(await owner.call('save', change)).toMatchObject({ status: 200 })
+  expect((await complete(token, model)).status).toBe(200)
+})
+
+test('a token is bound to what its person may ask, and a refusal tells nothing else', async () => {
+  const { owner, handle, model } = await createPeople()
+  await owner.call('share', { handle, audience: 'private' })
+  const { browser, id } = await signIn(app.svc, `binder-${owner.id}`)
+  const create = async (models: unknown) => {
+    const { status, text } = await browser.send('POST', '/trpc/tokens.create', { body: { name: 'bound', models } })
+    return { status, issues: JSON.parse(text).error?.data.issues }
+  }
+  const listBindable = async () => JSON.parse((await browser.send('GET', '/trpc/tokens.bindable')).text).result.data
+  const refusal = (name: string) => ({
+    path: ['models', 1],
+    message: 'is no model or assistant that the person may use with a token',
+    name,
+  })
+
+  for (const name of [model, 'assistant/nobody', `${model}@1`, 'mock-0', 'mock-main']) {
+    const { status, issues } = await create(['mock-1', name])
+    expect([status, { ...issues[0], name }]).toEqual([422, refusal(name)])
+    expect(issues).toHaveLength(1)
+  }
+  for (const models of [[], [''], ['x'.repeat(201)], Array.from({ length: 51 }, (_, at) => `m-${at}`), 'mock-1', [7]])
+    expect((await create(models)).status).toBe(422)
+  expect((await app.svc.send('POST', '/trpc/tokens.create', { body: { name: 'x', models: ['mock-1'] } })).status).toBe(
+    401,
+  )
+  expect(await listBindable()).not.toContainEqual(expect.objectContaining({ name: model }))
+
+  await owner.shareWithAll(handle)
+  expect((await create(['mock-1', model, 'mock-1'])).status).toBe(200)
+  expect(await listBindable()).toEqual(
+    expect.arrayContaining([
+      { name: 'mock-1', label: 'mock-1', isAssistant: false },
+      { name: model, label: 'Thesis helper', isAssistant: true },
+    ]),
+  )
+  expect(
+    await app.svc.rows('select models from access_tokens where user_id = $1 and models is not null', [id]),
+  ).toEqual([{ models: [{ name: 'mock-1' }, { name: model, assistantId: expect.any(Number) }] }])
+  const [entry] = await app.svc.rows<{ change: string }>(
+    `select change from audit_entries where act = 'tokens.create' and subject = 'user:${id}' order by id desc limit 1`,
+  )
+  expect(JSON.stringify(entry)).toContain(model)
 })

@@ -76,7 +76,7 @@ const table: { open: string; by?: Ability | readonly Ability[]; to: string }[] =
     open: 'a user in a browser',
     to: 'toolAccounts.list toolAccounts.connect toolAccounts.finish toolAccounts.disconnect',
   },
-  { open: 'a user in a browser', to: 'tokens.create tokens.list tokens.revoke' },
+  { open: 'a user in a browser', to: 'tokens.create tokens.bindable tokens.list tokens.revoke' },
   { open: 'a user in a browser', to: 'oauth.request oauth.agree oauth.decline oauth.grants oauth.endGrant' },
   {
     open: 'a user',

@@ -81,6 +81,17 @@ describeWith('chromium')('the tokens in the settings', () => {
     const details = page.locator('main li p')
     await page.getByLabel('Name of the token').fill('laptop')
     await page.getByLabel('Valid for').selectOption('30')
+    await page.setViewportSize({ width: 360, height: 800 })
+    const bound = page.getByLabel('Only certain models and assistants')
+    await bound.press('Space')
+    const model = page.getByRole('group', { name: 'It may ask' }).getByRole('checkbox').first()
+    await model.waitFor()
+    await page.getByRole('button', { name: 'Create token' }).click()
+    await page.getByText('Please choose 1 to 50 models and assistants.').waitFor()
+    await model.press('Space')
+    const modelName = await model.inputValue()
+    await expectAccessible(page)
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(360)
     await page.getByRole('button', { name: 'Create token' }).click()
     await page.getByRole('button', { name: 'Copy token' }).click()
     await page.getByRole('button', { name: 'Copied.' }).waitFor()
@@ -88,20 +99,22 @@ describeWith('chromium')('the tokens in the settings', () => {
     const token = await page.locator('output').first().textContent()
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(token)
     const [made] = await svc.rows(
-      `select name, abilities, round(extract(epoch from expires_at - created_at) / 86400)::int as days
+      `select name, abilities, models, round(extract(epoch from expires_at - created_at) / 86400)::int as days
          from access_tokens where user_id = $1`,
       [person.id],
     )
-    expect(made).toEqual({ name: 'laptop', abilities: ['ai', 'user', 'read'], days: 30 })
+    expect(made).toEqual({ name: 'laptop', abilities: ['ai', 'user', 'read'], models: [{ name: modelName }], days: 30 })
+    expect(await page.getByLabel('First request', { exact: true }).textContent()).toContain(`"${modelName}"`)
     expect(await details.nth(0).textContent()).toBe('Allows: asking models, reading your profile, reading data')
-    expect(await details.nth(1).textContent()).toMatch(/^Created [\d/]+ · Never used · Expires [\d/]+$/)
+    expect(await details.nth(1).textContent()).toBe(`Asks only: ${modelName}`)
+    expect(await details.nth(2).textContent()).toMatch(/^Created [\d/]+ · Never used · Expires [\d/]+$/)
 
     await svc.rows(
       "update access_tokens set last_used_at = '2026-02-03T12:34:00Z', expires_at = null where user_id = $1",
       [person.id],
     )
     await showSettings(page, 'tokens')
-    expect(await details.nth(1).textContent()).toMatch(/ · Last used 2\/[34]\/2026, .+ · Does not expire$/)
+    expect(await details.nth(2).textContent()).toMatch(/ · Last used 2\/[34]\/2026, .+ · Does not expire$/)
     expect(complaints).toEqual([])
   })
 

@@ -62,7 +62,7 @@ const findToken = ({ kind, id }: TokenReference): Promise<SearchResult> =>
   })
 
 function TokenDetails({ token, done }: { token: FoundToken; done: () => Promise<void> }) {
-  const { id, name, abilities, userId, username, appName, createdAt, lastUsedAt, expiresAt } = token
+  const { id, name, abilities, models, userId, username, appName, createdAt, lastUsedAt, expiresAt } = token
   const formatTime = (time: string | null) => (time ? formatDateTime(time) : t('app.admin.never'))
   return (
     <>
@@ -87,6 +87,7 @@ function TokenDetails({ token, done }: { token: FoundToken; done: () => Promise<
           ],
           [t('app.name'), name],
           [t('app.field.abilities'), abilities?.map((ability) => t(`page.ability.${ability}`)).join(', ')],
+          [t('app.settings.tokenModels'), models?.join(', ')],
           [t('app.admin.tokenCreated'), formatDateTime(createdAt)],
           [t('app.admin.lastUsed'), formatTime(lastUsedAt)],
           [t('app.admin.ends'), formatTime(expiresAt)],

@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { SvcError } from '../../../client/index.ts'
 import { api, type Model, queryClient } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
 import { DAY_MS } from '../shared/days.ts'
-import { formatDate, formatDateTime } from '../shared/text/formats.ts'
+import { formatDate, formatDateTime, formatNames } from '../shared/text/formats.ts'
 import { t } from '../shared/text/labels.ts'
 import { ActionForm, readField } from '../shared/ui/action-form.tsx'
 import { Choice } from '../shared/ui/choice.tsx'
@@ -16,6 +16,8 @@ import { SettingsSection } from './settings-section.tsx'
 import styles from './token-settings.module.css'
 
 const key = ['tokens']
+
+const TokenModels = lazy(async () => ({ default: (await import('./token-models.tsx')).TokenModels }))
 
 /** The access tokens of the person. */
 export function TokenSettings() {
@@ -36,7 +38,11 @@ export function TokenSettings() {
       items={data?.map((token) => ({
         key: token.id,
         name: token.name,
-        details: [describeAbilities(token.abilities), describeTokenTimes(token)],
+        details: [
+          describeAbilities(token.abilities),
+          ...(token.models ? [t('app.settings.tokenAsks', { models: formatNames(token.models) })] : []),
+          describeTokenTimes(token),
+        ],
         confirmation: {
           title: t('app.settings.tokenRevokeSure', { name: token.name }),
           text: t('app.settings.tokenRevokeText'),
@@ -82,16 +88,30 @@ const describeTokenTimes = ({ createdAt, lastUsedAt, expiresAt }: TokenTimes) =>
 const lifetimes = [7, 30, 90, 365]
 const DEFAULT_DAYS = 90
 
+/** The models and assistants of one token, at most. */
+const MAX_MODELS = 50
+
+interface MadeToken {
+  token: string
+  /** The names to which it is bound; undefined for all. */
+  models: string[] | undefined
+}
+
 function TokenForm() {
-  const [token, setToken] = useState('')
+  const [made, setMade] = useState<MadeToken>()
+  const [isBound, setBound] = useState(false)
   const create = async (form: HTMLFormElement) => {
-    setToken('')
+    setMade(undefined)
+    const models = isBound ? new FormData(form).getAll('model').map(String) : undefined
+    if (models && (models.length === 0 || models.length > MAX_MODELS))
+      throw new InputError(t('app.settings.tokenModelsWrong'))
     const days = Number(readField(form, 'days'))
     const expiresAt = days > 0 ? { expiresAt: new Date(Date.now() + days * DAY_MS).toISOString() } : {}
-    const wanted = { name: readField(form, 'name'), tools: new FormData(form).has('tools'), ...expiresAt }
+    const wanted = { name: readField(form, 'name'), tools: new FormData(form).has('tools'), ...expiresAt, models }
     const created = await api.tokens.create.mutate(wanted).catch(explainName)
-    setToken(created.token)
+    setMade({ token: created.token, models })
     form.reset()
+    setBound(false)
     await queryClient.invalidateQueries({ queryKey: key })
     return t('app.settings.tokenOnce')
   }
@@ -100,7 +120,7 @@ function TokenForm() {
       label={t('app.settings.tokenMake')}
       submitText={t('app.settings.tokenMake')}
       submit={create}
-      result={token && <NewToken token={token} />}
+      result={made && <NewToken {...made} />}
     >
       <div className={styles.pair}>
         <Field
@@ -125,6 +145,16 @@ function TokenForm() {
         </LabelledField>
       </div>
       <Choice name="tools" label={t('app.settings.tokenTools', { address: `${location.origin}/mcp` })} />
+      <Choice
+        label={t('app.settings.tokenBound')}
+        checked={isBound}
+        onChange={({ target }) => setBound(target.checked)}
+      />
+      {isBound && (
+        <Suspense>
+          <TokenModels />
+        </Suspense>
+      )}
     </ActionForm>
   )
 }
@@ -136,8 +166,8 @@ function explainName(error: unknown): never {
 }
 
 /** Shows a new token once, with an example request that uses it. */
-function NewToken({ token }: { token: string }) {
-  const { data: model = 'demo' } = useQuery({ queryKey: ['token-model'], queryFn: findModel })
+function NewToken({ token, models }: MadeToken) {
+  const { data: model = models?.[0] ?? 'demo' } = useQuery({ queryKey: ['token-model', models], queryFn: () => findModel(models) })
   const request = buildExampleRequest(token, model)
   const [before, after] = t('app.settings.tokenRequestHint').split(':link')
   return (
@@ -156,12 +186,14 @@ function NewToken({ token }: { token: string }) {
   )
 }
 
-/** Returns the id of a model that the token can use, if there is one. */
-async function findModel(): Promise<string | undefined> {
+/** Returns the id of a chat model or an assistant that the token can use, if there is one. */
+async function findModel(names: string[] | undefined): Promise<string> {
   const { items } = await api.aiModels.list.query({ page: { size: 200 } })
   const isOpen = ({ active, modelType, usageTypes }: Model) =>
     active && modelType === 'chat' && (usageTypes?.includes('external') ?? true)
-  return items.find(isOpen)?.modelId
+  const models = items.filter(isOpen).map(({ modelId }) => modelId)
+  if (!names) return models[0] ?? 'demo'
+  return names.find((name) => models.includes(name) || name.startsWith('assistant/')) ?? names[0] ?? 'demo'
 }
 
 const buildExampleRequest = (token: string, model: string) => `curl ${location.origin}/v1/chat/completions \\
