@@ -93,7 +93,7 @@ test('a command lists the tokens of a user, expired ones too, by both programs',
     { id: 1, name: 'laptop', abilities: ['ai', 'user', 'read'] },
     { id: 2, name: 'phone' },
   ])
-  expect(inWords.stdout).toMatch(/^1 +laptop +ai,user,read +\d{4}-\d\d-\d\d \d\d:\d\d +- +-$/m)
+  expect(inWords.stdout).toMatch(/^1 +laptop +ai,user,read +- +\d{4}-\d\d-\d\d \d\d:\d\d +- +-$/m)
 })
 
 test('a command helps in lines of at most 80 columns', async () => {
