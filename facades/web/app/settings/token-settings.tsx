@@ -145,19 +145,22 @@ function TokenForm() {
         </LabelledField>
       </div>
       <Choice name="tools" label={t('app.settings.tokenTools', { address: `${location.origin}/mcp` })} />
-      <Choice
-        label={t('app.settings.tokenBound')}
-        checked={isBound}
-        onChange={({ target }) => setBound(target.checked)}
-      />
-      {isBound && (
-        <Suspense>
-          <TokenModels />
-        </Suspense>
-      )}
+      <BoundModels isBound={isBound} change={setBound} />
     </ActionForm>
   )
 }
+
+/** Asks whether the token is bound, and to which models and assistants. */
+const BoundModels = ({ isBound, change }: { isBound: boolean; change: (isBound: boolean) => void }) => (
+  <>
+    <Choice label={t('app.settings.tokenBound')} checked={isBound} onChange={({ target }) => change(target.checked)} />
+    {isBound && (
+      <Suspense>
+        <TokenModels />
+      </Suspense>
+    )}
+  </>
+)
 
 /** Names the limits of a token's name, as names of other things have others. */
 function explainName(error: unknown): never {
@@ -167,7 +170,10 @@ function explainName(error: unknown): never {
 
 /** Shows a new token once, with an example request that uses it. */
 function NewToken({ token, models }: MadeToken) {
-  const { data: model = models?.[0] ?? 'demo' } = useQuery({ queryKey: ['token-model', models], queryFn: () => findModel(models) })
+  const { data: model = models?.[0] ?? 'demo' } = useQuery({
+    queryKey: ['token-model', models],
+    queryFn: () => findModel(models),
+  })
   const request = buildExampleRequest(token, model)
   const [before, after] = t('app.settings.tokenRequestHint').split(':link')
   return (
