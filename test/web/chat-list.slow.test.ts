@@ -462,7 +462,7 @@ describeWith('chromium')('the list of conversations', () => {
       ).toBe(200)
 
     await callElsewhere('discard')
-    await page.getByText('This chat was deleted elsewhere.').waitFor()
+    await page.getByText('This chat was deleted.').waitFor()
     await page.getByRole('textbox', { name: 'Message' }).fill('Still here?')
     expect(await page.getByRole('button', { name: 'Send', exact: true }).isDisabled()).toBe(true)
     await page.getByText('You wrote 2 words').waitFor()

@@ -24,7 +24,7 @@ export function MissingChat({ isTemporary = false }: { isTemporary?: boolean }) 
 /** Says that the chat that is shown was deleted in another tab or browser. */
 export const DeletedNotice = () => (
   <Notice kind="warning" layout="row" role="status">
-    <span>{t('app.chat.deletedElsewhere')}</span>
+    <span>{t('app.chat.deleted')}</span>
     <NewChatLink />
   </Notice>
 )
