@@ -44,7 +44,7 @@ const read = { name: 'read', input_schema: { type: 'object' } }
 const find = { type: 'function', name: 'find', parameters: { type: 'object', properties: {} } }
 
 describe.each([false, true])('an item of Codex (streamed: %s)', (stream) => {
-  test('a search for tools is run by the client, and offers the tools that it finds', async () => {
+  test('the client runs a search for tools, which offers the tools it finds', async () => {
     const tools = [
       { type: 'tool_search', execution: 'client', description: 'Finds tools.', parameters: { type: 'object' } },
     ]
@@ -91,7 +91,7 @@ describe.each([false, true])('an item of Codex (streamed: %s)', (stream) => {
   })
 })
 
-test('commands and patches of a history are calls that the model has made, with their results', async () => {
+test("commands and patches of a history are the model's calls, with their results", async () => {
   const [action, operation] = [{ commands: ['ls'] }, { type: 'delete_file', path: 'a.txt' }]
   const input = [
     hi,
@@ -302,7 +302,7 @@ test('tools that a message adds are offered, and those that it removes are not',
   expect(ignored).toBe('messages.content.tool.mcp_toolset_reference, messages.content.tool.definition')
 })
 
-test('JSON without a schema is asked for in words where a provider knows only schemas', async () => {
+test('JSON without a schema is requested in words where providers know only schemas', async () => {
   const body = { model: 'anthropic', messages: [hi], max_tokens: 50, response_format: { type: 'json_object' } }
   const { sent } = await sendQuestion('/v1/chat/completions', body)
 

@@ -76,7 +76,7 @@ describe.each<[string, Agent]>([
   )
 })
 
-test('the second turn of Claude Code reads from the cache all that its first has written', async () => {
+test('the second turn of Claude Code reads all of the first from the cache', async () => {
   await using at = await openWorkshop()
   const { svc, upstream, url, token } = service
   await svc.services.ai.usageLedger.flush()

@@ -223,7 +223,7 @@ test('a search in one file finds what others have more often', async () => {
   expect(String(results?.[1]?.content)).toContain('There is no such file.')
 })
 
-test('a model reads a file from its beginning, goes on, and lists files by pages', async () => {
+test('a model reads a file in parts, and lists files by pages', async () => {
   const { asker, model } = await addAssistantWithKnowledge(app.svc, { 'long.md': longText, 'fees.md': fees })
   const callTool = async (name: string, input: object) => {
     await app.answerBy(callsTool(name, JSON.stringify(input)))

@@ -12,7 +12,7 @@ const createPeople = async () => {
   return { svc, owner, colleague, stranger, handle: `helper-${owner.id}` }
 }
 
-test('an assistant is private until its owner shares it, and a guest never sees it', async () => {
+test('an assistant is private until its owner shares it, and always hidden from guests', async () => {
   const { svc, owner, colleague, stranger, handle } = await createPeople()
   expect(await owner.create(handle)).toMatchObject({ data: { handle, version: 1, isPublished: true } })
   const sees = async (person: typeof owner) => {
@@ -145,7 +145,7 @@ test('people who only use an assistant read neither its instructions nor its edi
   expect((await stranger.call('version', { handle, version: 1 })).status).toBe(404)
 })
 
-test('a save from an outdated version is refused, and keeps what the other editor saved', async () => {
+test('a save from an outdated version is refused, and overwrites nothing', async () => {
   const { owner, colleague, handle } = await createPeople()
   await owner.create(handle)
   await owner.call('share', { handle, audience: 'private', editors: [colleague.username] })
@@ -232,7 +232,7 @@ test('instructions, greeting and starters are nowhere in clear in the database',
   expect(svc.log.join('')).not.toContain('CANARYPROMPT')
 })
 
-test('an assistant is copied only where its owner allows that, and the copy is private', async () => {
+test('an assistant is copied only if its owner allows that, as a private one', async () => {
   const { svc, owner, stranger, colleague, handle } = await createPeople()
   await owner.create(handle)
   await owner.shareWithAll(handle)
@@ -251,7 +251,7 @@ test('an assistant is copied only where its owner allows that, and the copy is p
   expect((await callAssistants(svc, 'remix', copy)).problem).toBe('signed_out')
 })
 
-test('a person copies a draft of their own with its newest text, and nobody else does', async () => {
+test('only its owner copies a draft, with its newest text', async () => {
   const { owner, colleague, stranger, handle } = await createPeople()
   await owner.call('create', { handle, content: buildContent() })
   await owner.call('save', { handle, content: buildContent({ systemPrompt: 'Newest.' }) })

@@ -26,7 +26,7 @@ const look = async (identifier: string, token?: string) =>
 
 const pictureFiles = () => readdir(join(app.svc.folder, 'files/avatars')).catch(() => [])
 
-test('a picture is part of a version, and only who may use the assistant sees it', async () => {
+test("a picture belongs to a version, and is seen by the assistant's users only", async () => {
   const { owner, colleague, stranger, handle } = await createPeople()
   await owner.create(handle)
   const set = (more: object) => owner.call('setAvatar', { handle, ...more })
@@ -78,7 +78,7 @@ test('a picture is refused to strangers, and so is what is no picture', async ()
   expect(await pictureFiles()).toEqual(before)
 })
 
-test('a deleted assistant leaves no picture, but a copy of it keeps the shared one', async () => {
+test('a deleted assistant leaves no picture, but its copy keeps the shared one', async () => {
   const { owner, stranger, handle } = await createPeople()
   await owner.create(handle)
   await owner.call('setAvatar', { handle, avatar: await paint('green'), publish: true })

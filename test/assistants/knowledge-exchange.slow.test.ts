@@ -24,7 +24,7 @@ async function sumBills(svc: TestApp): Promise<number> {
   return bill?.micros ?? 0
 }
 
-test('the old vectors answer until the new ones are whole, at the price that was shown', async () => {
+test('the old vectors answer until the new ones are whole, at the shown price', async () => {
   await using world = await startWithEmbedder({ APP_KEY })
   const { svc: first, upstream } = world
   const owner = await addKnowledge(first)
@@ -111,7 +111,7 @@ test('the first model embeds knowledge that was searched by words before', async
   await expect.poll(() => search('automobile'), UNTIL_READ).toHaveLength(1)
 })
 
-test('embedding that is switched off sends no text, and goes on once it is on again', async () => {
+test('embedding that is switched off sends no text, and goes on later', async () => {
   await using database = await cloneDatabase()
   await using disk = await createDataFolder()
   const env = { APP_KEY, DATABASE_URL: database.url, DATA_DIR: disk.path }

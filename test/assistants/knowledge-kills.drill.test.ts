@@ -24,7 +24,7 @@ const toClient = (url: string) => ({
     }),
 })
 
-test('indexing goes on after kills, and embeds no passage twice but those on their way', async () => {
+test('indexing goes on after kills, and embeds only passages under way twice', async () => {
   await using folder = await createDataFolder()
   await using upstream = await startProvider(embedsMeaning)
   await using config = await writeEmbedderConfig(upstream.url)
@@ -84,7 +84,7 @@ test('indexing goes on after kills, and embeds no passage twice but those on the
   expect(found.data[0]?.text).toContain('word77')
 })
 
-test('a rebuild for another model goes on after a kill, and the old one answers until it ends', async () => {
+test('a rebuild goes on after a kill, and the old model answers until then', async () => {
   await using folder = await createDataFolder()
   await using upstream = await startProvider(embedsMeaning)
   await using config = await writeEmbedderConfig(upstream.url)

@@ -96,7 +96,7 @@ test('equal bytes that are uploaded at the same moment are embedded once', async
   expect((await owner.search('vehicle')).map(({ file }) => file.path).toSorted()).toEqual(['a.md', 'b.md'])
 })
 
-test('a deleted file leaves no row in any table of knowledge, and no stored bytes', async () => {
+test('a deleted file leaves no row of knowledge and no stored bytes', async () => {
   await using alone = await startWithEmbedder()
   const owner = await addKnowledge(alone.svc)
   await owner.upload('kept.md', 'My car stands in the garage.')

@@ -333,7 +333,7 @@ test('a token without the ability to write uploads nothing', async () => {
   })
 })
 
-test('a name is unique among one person, and a wrong file or path is refused', async () => {
+test("a person's names are unique, and a wrong file or path is refused", async () => {
   const owner = await addKnowledge(svc, 'Notes')
 
   expect((await owner.call('create', { name: ' Notes ' })).problem).toBe('conflict')

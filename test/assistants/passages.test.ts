@@ -31,7 +31,7 @@ test('long sections are separate, and each knows the headings above it', async (
   expect(found.map(({ headings }) => headings)).toEqual([['Rules'], ['Rules', 'First'], ['Rules', 'Second'], ['Other']])
 })
 
-test('a long text is cut at sentences, and the next passage repeats the last one', async () => {
+test('a long text is cut at sentences, of which the next passage repeats one', async () => {
   const found = await cut(paragraph(100))
 
   expect(found.length).toBeGreaterThan(3)

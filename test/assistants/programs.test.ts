@@ -113,7 +113,7 @@ test("instructions of the caller stand after the assistant's", async () => {
   expect(sentMessages()).toEqual(sent('Be kind.'))
 })
 
-test('parameters of the assistant win and are named, and a longer answer is not asked for', async () => {
+test("the assistant's parameters win and are named, and bound the length of answers", async () => {
   const { asker, model } = await createPeople({ parameters: { temperature: 0.2, maxTokens: 50 } })
 
   const replaced = await complete(asker.token, model, { temperature: 1, max_tokens: 900, top_p: 0.5 })
@@ -139,7 +139,7 @@ test("an assistant gives its tools, and the caller's functions are added", async
   expect(await readTools(['capability:forecast:auto'], ['patient'])).toEqual(['weather', 'patient'])
 })
 
-test('an assistant is shared, changed and withdrawn at once in every replica, by no name', async () => {
+test('an assistant is shared, changed and withdrawn at once in every replica', async () => {
   const { owner, asker, handle, model } = await createPeople()
   const { DATABASE_URL = '', AI_CONFIG = '' } = app.svc.env
   await using other = await startApp({ ...settings, DATABASE_URL, AI_CONFIG })
@@ -169,7 +169,7 @@ test('an assistant is shared, changed and withdrawn at once in every replica, by
   expect(changes).toEqual([{ subject: '*' }])
 })
 
-test('a version in the name answers after a later one, and a draft only for editors', async () => {
+test('a named version outlives a later one, and drafts answer editors only', async () => {
   const { owner, asker, handle, model } = await createPeople()
   await owner.call('save', { handle, content: buildContent({ systemPrompt: 'Second.' }), publish: true })
   await owner.call('save', { handle, content: buildContent({ systemPrompt: 'Draft.' }) })
@@ -210,7 +210,7 @@ const readAnswers = (token: string | undefined, requests: [string, object][]) =>
 
 const read = (token: string | undefined, name: string) => readAnswers(token, buildRequests(name))
 
-test('an assistant of others and one that never was are answered byte for byte alike', async () => {
+test('an assistant of others is answered byte for byte like a missing one', async () => {
   const { owner, asker, handle } = await createPeople()
   await owner.call('share', { handle, audience: 'private' })
   const neverWas = handle.replace('helper', 'nobody')
@@ -225,7 +225,7 @@ test('an assistant of others and one that never was are answered byte for byte a
   expect(app.upstream.requests).toEqual([])
 })
 
-test('the list of models has the assistants that a caller may ask, and no others', async () => {
+test('the list of models has just the assistants that a caller may ask', async () => {
   const { owner, asker, handle, model } = await createPeople()
   const list = async ({ token }: { token: string }) => {
     const { data } = await clients({ token }).openai.models.list()
@@ -298,7 +298,7 @@ test('a call by an assistant takes no statement more than one by its model', asy
   expect(await count(model, (await bind(asker, model)).token)).toBe(byModel)
 })
 
-test('calls by an assistant count for the limits of its model and of the person', async () => {
+test('calls by an assistant count for limits of its model and person', async () => {
   const { asker, handle, model } = await createPeople({ model: 'mock-2' })
   const limit = { for: `user:${asker.username}`, cap: 1, unit: 'requests', per: 'month', confirm: true } as const
   await app.svc.host.limits.set({ name: `of-${asker.id}`, ...limit })
@@ -397,7 +397,7 @@ const readAll = async (token: string, model: string, embedding: string) => {
   return answered.map(([status, text]) => [status, text.replaceAll(embedding, '').replaceAll(model, '')])
 }
 
-test('a model outside of a bound token is answered like one that never was, unbilled', async () => {
+test('a model outside of a bound token is answered like a missing one, unbilled', async () => {
   const { asker, owner, model } = await createPeople()
   const { token } = await bind(asker, model, 'mock-2')
   const { model: other } = await createPeople()
@@ -454,7 +454,7 @@ test('JSON:API lists the models of a bound token alone, and an administrator as 
   }
 })
 
-test('a bound token asks no later assistant of the same handle, and no model that was renamed', async () => {
+test('a bound token asks no later assistant of one handle, and no renamed model', async () => {
   const { owner, asker, handle, model } = await createPeople()
   const { token } = await bind(asker, model, 'mock-4')
   const rename = (from: string, to: string) =>
@@ -509,7 +509,7 @@ test('a bound token brings no other model into an assistant, nor by choosing one
   expect((await complete(token, model)).status).toBe(200)
 })
 
-test('a token is bound to what its person may ask, and a refusal tells nothing else', async () => {
+test('a token is bound to what its person may ask, and refusals tell nothing', async () => {
   const { owner, handle, model } = await createPeople()
   await owner.call('share', { handle, audience: 'private' })
   const { browser, id } = await signIn(app.svc, `binder-${owner.id}`)

@@ -72,7 +72,7 @@ async function addExpert(model = 'toolless') {
 
 const ask = (text: string) => [{ role: 'user' as const, content: [{ type: 'text' as const, text }] }]
 
-test('a search is paid once, by the answer and neither its reservation nor a count', async () => {
+test('the answer alone pays a search, and neither its reservation nor a count', async () => {
   const { ai, model } = await addExpert()
   const question = `Where is the automobile? ${model}`
   const messages = ask(question)
@@ -161,7 +161,7 @@ test('a room is told of a search before the embedding model reads it', async () 
   expect((await readUsage(app, id)).map((record) => record.model).toSorted()).toEqual(['old', 'toolless'])
 })
 
-test('a room is told of each search that a model makes, and of its passages', async () => {
+test('a room is told of each search by a model and its passages', async () => {
   const { model } = await addExpert('tools')
   const { id, admin, editor } = await createAiRoom(app, ['editor'])
   const queries = [`an automobile ${model}`, `a vehicle ${model}`]
@@ -179,7 +179,7 @@ test('a room is told of each search that a model makes, and of its passages', as
   expect(knowledge?.passages).toBe(numbers.size)
 })
 
-test('a search beyond the thirty of an answer embeds nothing, and its result says so', async () => {
+test('a search beyond the thirty of an answer embeds nothing and says so', async () => {
   const { asker, model } = await addExpert('tools')
   const queries = Array.from({ length: 31 }, (_, at) => `an automobile ${at} of ${model}`)
   // Passages of a large file would use up what a model reads before.

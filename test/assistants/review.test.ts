@@ -78,7 +78,7 @@ test('editors and reviewers see that files have changed since a version', async 
   expect(await readFacts()).toEqual([false, true, false])
 })
 
-test('a later change stays with the editors until it is approved, and answers nobody else', async () => {
+test('a later change answers only editors until it is approved', async () => {
   const { owner, stranger, admin, handle } = await createPeople()
   await owner.create(handle)
   await owner.shareWithAll(handle)
@@ -153,7 +153,7 @@ test('a refusal tells its reason to the editors alone, and changes nothing else'
   expect((await owner.call('get', { handle })).data).toMatchObject({ waiting: null })
 })
 
-test('what a group uses needs no approval, and is not usable by number for all later', async () => {
+test('a version of a group needs no approval, and is usable by nobody else', async () => {
   const { owner, colleague, stranger, admin, handle } = await createPeople()
   await owner.create(handle, { systemPrompt: 'First.' })
   await owner.call('share', { handle, audience: 'groups', groups: ['staff'] })
@@ -167,7 +167,7 @@ test('what a group uses needs no approval, and is not usable by number for all l
   expect((await ask(owner.token, `assistant/${handle}@1`)).system).toBe('First.')
 })
 
-test('a citation of a version that only a group had opens for nobody else later', async () => {
+test("a citation of a group's version opens for nobody else later", async () => {
   const { svc, admin } = await createPeople()
   const { owner, asker, handbook, handle, model } = await addAssistantWithKnowledge(svc, { 'fees.md': '40 euros.' })
   const colleague = await addPerson(svc, ['staff'])

@@ -192,7 +192,7 @@ describe('the models of a tool', () => {
     expect(await change('POST', [])).toEqual([])
   })
 
-  test('a change of the models of a tool is announced for the tool and each model', async () => {
+  test("a change of a tool's models is announced for the tool and each model", async () => {
     const { tool, model } = await addCatalogue(svc)
     const path = `/ai-tools/${tool.loose}/relationships/models`
     const listChanges = async () =>

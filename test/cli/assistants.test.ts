@@ -114,7 +114,7 @@ test('commands list what waits for approval, and approve or refuse it', async ()
   expect(await machine.json('assistants', 'list')).toMatchObject([{ audience: 'all', groups: [], published: 2 }])
 })
 
-test('a file with a fault is refused as a whole, with its place or its assistant', async () => {
+test('a file with a fault is refused whole, naming its place or assistant', async () => {
   await using machine = await openMachine()
   const second = entry('').replace('thesis-helper', 'other-helper').replace('model: demo', 'model: none')
 

@@ -165,7 +165,7 @@ test('a folder that is empty, too full, or of no assistant changes nothing', asy
   expect(await source.listPaths()).toEqual(['fees.md'])
 })
 
-test('known answers are counted by their places, and too few of them end a check with 1', async () => {
+test('known answers are counted by place, and too few end a check with 1', async () => {
   const { svc, upstream } = world
   const source = await openSource(svc, {
     'cars.md': 'Every car is praised by its owner.',

@@ -235,7 +235,7 @@ describe('svc limits', () => {
     expect(await machine.json('limits', 'list')).toMatchObject([{ name: 'of ada', target: 'user:ada' }])
   })
 
-  test('svc limits asks at a terminal before it takes a group that is not there', async () => {
+  test('svc limits asks at a terminal before it takes a missing group', async () => {
     const flags = ['--for', 'group:staff', '--cap', '5', '--unit', 'requests', '--per', 'day']
     const question = 'Set the limit all the same?'
 
@@ -323,7 +323,7 @@ describe('the file that LIMITS names', () => {
     expect(await machine.json('limits', 'list')).toEqual([])
   })
 
-  test('a limit of the file waits for a tool server of its label, and stays with it', async () => {
+  test('a limit of the file waits for the server of its label, and stays', async () => {
     const limit = '{ name: attic, for: "tool-server:Attic", cap: 5, unit: calls, per: day }'
     const LIMITS = await file(machine.folder, `limits:\n  - ${limit}\n`)
     await using app = await startApp({ DATABASE_URL: machine.env.DATABASE_URL, LIMITS })

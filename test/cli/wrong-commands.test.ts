@@ -249,7 +249,7 @@ test.for<[fault: string, ...argv: string[]]>([
   ])
 })
 
-test('a command with an unknown flag writes nothing, even if all its values are right', async () => {
+test('a command with an unknown flag writes nothing, even with right values', async () => {
   await using machine = await openHost()
   const env = { ...machine.env, FRONTEND_MIGRATIONS: machine.folder }
 

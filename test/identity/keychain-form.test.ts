@@ -106,7 +106,7 @@ test.for([
   expect(await readKeychain(svc, id)).toEqual(before)
 })
 
-test('a browser with the key from before adds no entry to a keychain wrapped anew', async () => {
+test('a browser with the former key adds nothing to a keychain wrapped anew', async () => {
   const { browser, id } = await withKeys(svc)
   const entries = rewrap(await readKeychain(svc, id))
   await browser.send('POST', REWRAP, { body: { entries } })
@@ -205,7 +205,7 @@ test('whoever has linked an app with keys keeps the form of the reference', asyn
   expect((await browser.send('POST', REWRAP, { body: { entries } })).status).toBe(200)
 })
 
-test('an app gets no passkey while the keychain has a form that it cannot open', async () => {
+test("an app gets no passkey while the keychain's form is unknown to it", async () => {
   const { browser, id } = await withKeys(svc)
   const app = await addApp(svc, { name: 'Opens by the reference' })
   const request = await app.connectRequest('learner')

@@ -19,7 +19,7 @@ const listPeople = async (app = svc) =>
     (row) => row.username,
   )
 
-test('a person removes their own account with all that they own, and all their sessions end', async () => {
+test('people remove their own account with all it owns and all its sessions', async () => {
   const { browser, id, token } = await signIn(svc, 'ada')
   const { browser: bob } = await signIn(svc, 'bob')
   const other = openBrowser(svc.url)
@@ -44,7 +44,7 @@ test('a person removes their own account with all that they own, and all their s
   expect(JSON.stringify(entry)).toContain('conversations')
 })
 
-test('an account stays if the session is not fresh or the username is not the own one', async () => {
+test('an account stays if the session is old or the username is wrong', async () => {
   const { browser } = await signIn(svc, 'ada')
   await signIn(svc, 'bob')
 

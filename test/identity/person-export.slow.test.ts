@@ -122,7 +122,7 @@ test('an archive has what a person wrote, uploaded and used, and nothing of othe
   expect(canaries.filter((canary) => archive.whole.includes(canary))).toEqual([])
 })
 
-test("an archive has the person's assistants with all versions and their texts, and none of others", async () => {
+test("an archive has all versions of the person's assistants, and none of others", async () => {
   // What JSON:API shows of assistants must not change what an archive has.
   await using own = await startApp({ JSONAPI_ASSISTANTS: 'true' })
   const { browser } = await signIn(own, 'liz')

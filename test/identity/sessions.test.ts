@@ -85,7 +85,7 @@ test('the cookie of a session is neither read nor sent for calls by token', asyn
   expect(statements.take().filter(({ text }) => text.includes('sessions'))).toEqual([])
 })
 
-test('the person of a new session is looked up before the password, and once after', async () => {
+test('the person of a new session is read before the password, and once after', async () => {
   const ada = newName()
   await addAccount(svc, ada)
   statements.take()

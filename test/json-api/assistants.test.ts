@@ -187,7 +187,7 @@ test('people of the organization use what was released, and do not read its inst
   expect((await svc.bob.get(path)).status).toBe(404)
 })
 
-test('a stage that there is not is refused in words, and a released one is no draft again', async () => {
+test('an unknown stage is refused in words, and a released assistant remains released', async () => {
   const { id } = await createAssistant()
 
   const federated = await release(id, 'federated')
@@ -308,7 +308,7 @@ test('starters beyond the most that an assistant has are refused', async () => {
   expect([never.status, pointersOf(never)]).toEqual([404, ['/data/relationships/assistant/data']])
 })
 
-test('tags are linked by their texts, and listed for those who see an assistant with them', async () => {
+test('tags are linked by their texts, and listed with assistants that one sees', async () => {
   const { id, path } = await createAssistant()
   const [word, other] = [newName('word'), newName('two words/')]
   const link = (method: string, ids: string[]) =>
@@ -373,7 +373,7 @@ test('an assistant is created and changed with all its tags in one request', asy
   expect(await readTags()).toEqual([])
 })
 
-test('a copy is a draft of whoever made it, and only where the owner allows it', async () => {
+test('a copy is a draft of its maker, and made only with permission', async () => {
   const { id, handle } = await createAssistant()
   await release(id, 'organizational')
   expect((await act(svc.bob, id, 'remix')).errors[0]?.code).toBe('not_permitted')

@@ -32,7 +32,7 @@ async function startWith(more: object, settings: Record<string, string> = {}) {
 }
 
 describe('the client', () => {
-  test('the client of the configuration file is used with its scopes, and its secret is sealed', async () => {
+  test('the client of the configuration file keeps its scopes and a sealed secret', async () => {
     const oauth = { clientId: 'entered', clientSecret: SECRET, scopes: ['tools', 'more'], issuer: server.issuer }
     await using svc = await startWith({ oauth })
     const { browser } = await signIn(svc)

@@ -57,7 +57,7 @@ const endings: Record<string, () => Promise<unknown>> = {
     other.host.mcpServers.update({ id: String((await findIds()).server?.id), groups: ['students'] }),
 }
 
-test.each(Object.keys(endings))('who loses a tool by %s loses the call under way, and others do not', async (what) => {
+test.each(Object.keys(endings))('a person who loses a tool by %s loses the call under way', async (what) => {
   const held = holdCalls()
   const calls = [call(ada), call(bob)]
   await expect.poll(() => held.length).toBe(2)

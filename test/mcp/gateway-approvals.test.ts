@@ -104,7 +104,7 @@ test('a program that shows forms asks its person, and the call runs once', async
   expect(sent()).toEqual([{ text: 'once' }])
 })
 
-test('an answer to another call, of another program or person, and an altered one run nothing', async () => {
+test("an altered answer, or one to another's call, runs nothing", async () => {
   const { state } = { state: (await send(ada.token, 'first')).result.requestState as string }
   const { token: second } = await svc.host.tokens.createFor({
     user: { id: ada.id },
@@ -163,7 +163,7 @@ test('a refusal runs nothing, and an answer for hours is for one program alone',
   expect(sent()).toEqual([{ text: 'a' }, { text: 'b' }])
 })
 
-test('a program that cannot ask gets the address of our page, whose answer lets the call run once', async () => {
+test('a program that cannot ask gets a page whose answer runs the call once', async () => {
   const caller = await addPerson()
   const call = (revision: (typeof revisions)[number], input = { text: 'hi' }) =>
     callTool(svc, 'mail_send', { token: caller.token, revision, input })
@@ -220,7 +220,7 @@ test('where only the page may answer, no form is sent and no form answers', asyn
   expect(paid()).toBe(2)
 })
 
-test('a program that its person has signed in asks on our page, which lists and ends its approvals', async () => {
+test('a signed-in program asks on our page, which lists and ends its approvals', async () => {
   const caller = await addPerson()
   const { tokens } = await signInProgram(svc, caller.browser)
   const token = tokens.access_token
@@ -251,7 +251,7 @@ test('a program that its person has signed in asks on our page, which lists and 
 test.each([
   ['mail_send', 'Mail'],
   ['bank_pay', 'Bank'],
-])('a revoked answer for hours to %s lets not even the call run that was asked', async (tool, server) => {
+])('a revoked answer for hours to %s lets not even its own call run', async (tool, server) => {
   const caller = await addPerson()
   const call = () => callTool(svc, tool, { token: caller.token, input: { text: 'hours' } })
   expect((await call()).result.content[0].text).toMatch(AT_PAGE)

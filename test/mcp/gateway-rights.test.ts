@@ -123,7 +123,7 @@ test('content comes as it was, without hidden members and characters', async () 
   }
 })
 
-test('content that the protocol does not know comes as text, and the call counts as made', async () => {
+test('content that the protocol lacks comes as text, and the call counts', async () => {
   const { token } = await addCaller(svc)
   onCall(({ reply }) =>
     reply({

@@ -76,7 +76,7 @@ describe('the protocol', () => {
     }
   })
 
-  test('a list may be kept by its reader for a minute, and is always the same', async () => {
+  test('a list may be kept for a minute, and is always the same', async () => {
     const lists = [await listTools(svc, { token }), await listTools(svc, { token })]
     const [first, second] = lists.map(({ result }) => JSON.stringify(result))
     expect(first).toBe(second)
@@ -95,7 +95,7 @@ describe('the protocol', () => {
     expect((await listTools(svc, { token, path: '/mcp/nothing' })).error?.message).toMatch(/no tool server/)
   })
 
-  test('an address by a label follows it, and is refused with the ids where two servers share it', async () => {
+  test('an address follows its label, and names the ids of servers that share it', async () => {
     await using other = await startGateway([
       { label: 'Archive', url: archive.url },
       { label: 'ARCHIVE', url: library.url },
@@ -305,7 +305,7 @@ describe('access', () => {
 })
 
 describe('calls', () => {
-  test('arguments that do not fit are a result for the model, and reach no server', async () => {
+  test('arguments that do not fit are a result, and reach no server', async () => {
     for (const wrong of [{}, { text: 1 }, { text: 'much longer than it may be' }, { text: 'nul \0' }]) {
       const { status, result } = await callTool(svc, 'library_search', { token, input: wrong })
       expect([status, result]).toEqual([200, expect.objectContaining({ isError: true })])
@@ -314,7 +314,7 @@ describe('calls', () => {
     expect(library.seen).toEqual([])
   })
 
-  test('the fifth call at once of a person is refused, those of others are not', async () => {
+  test("the fifth call at once of a person is refused, but no other's", async () => {
     const other = await addCaller(svc)
     const gate = Promise.withResolvers<void>()
     onCall(async ({ reply }) => {

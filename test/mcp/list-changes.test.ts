@@ -49,7 +49,7 @@ const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 const TOOLS = 'notifications/tools/list_changed'
 const PROMPTS = 'notifications/prompts/list_changed'
 
-test('a program that listens is told which of its lists has changed, and of no other', async () => {
+test('a program that listens is told which of its own lists has changed', async () => {
   const { token } = await addCaller(svc)
   const all = await listen(token)
   const prompts = await listen(token, { promptsListChanged: true })
@@ -69,7 +69,7 @@ test('a program that listens is told which of its lists has changed, and of no o
   prompts.leave()
 })
 
-test('a program that listens to one server is told the end once its token has ended', async () => {
+test('a program that listens to a server learns that its token has ended', async () => {
   const { token, id } = await addCaller(svc)
   const stream = await listen(token, everything, '/mcp/desk')
   await expect.poll(stream.methods).toEqual([ACKNOWLEDGED])

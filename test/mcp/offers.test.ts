@@ -121,7 +121,7 @@ describe('what a server offers beside its tools', () => {
     }
   })
 
-  test('each revision gets a prompt and reads resources, at their own and at made addresses', async () => {
+  test('each revision gets a prompt and reads resources, at own and made addresses', async () => {
     for (const revision of revisions) {
       const prompt = await getPrompt('desk_review', { title: 'Ovid' }, { revision })
       expect(prompt.result.messages).toEqual([
@@ -137,7 +137,7 @@ describe('what a server offers beside its tools', () => {
     }
   })
 
-  test('a program learns of prompts and resources only where there are some for the person', async () => {
+  test('a program learns of prompts and resources only if its person has some', async () => {
     const opened = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
     const ask = async () => [
       Object.keys((await send('server/discover')).result.capabilities),
@@ -165,7 +165,7 @@ describe('what a server offers beside its tools', () => {
     )
   })
 
-  test('switched off, all of it is gone at once, and calls under way are cancelled', async () => {
+  test('switching it off ends all of it at once, calls under way included', async () => {
     const closed = Promise.withResolvers<void>()
     const begun = Promise.withResolvers<void>()
     desk.behave = ({ rpc, response }) => {
@@ -258,7 +258,7 @@ describe('what a server offers beside its tools', () => {
     expect((await read(rulesAt(), { token: able.token })).status).toBe(403)
   })
 
-  test('no prompt or resource is a tool: for programs, models and the type of tools', async () => {
+  test('no prompt or resource is a tool for programs, models or lists', async () => {
     expect(namesOf((await listTools(svc, { token })).result.tools)).toEqual(['desk_search', 'quiet_search'])
     expect((await callTool(svc, 'desk_review', { token, input: { title: 'x' } })).error?.message).toBe('Unknown tool')
     expect((await getPrompt('desk_search', {})).error?.message).toBe('Unknown prompt')

@@ -469,7 +469,7 @@ describe('the end of an account', () => {
   })
 })
 
-test('no secret of an account is seen by a model, a log, or in the database', async () => {
+test('no model, log or table sees a secret of an account', async () => {
   const ada = await addPerson('ada-there')
   await ask(ada)
   const token = String(server.tokens.at(-1)).replace('Bearer ', '')

@@ -145,7 +145,7 @@ test('a program that does not answer is killed with all that it started', async 
   await expect.poll(() => started.map(isGone)).toEqual([true, true])
 })
 
-test("one person's programs leave room for those of others, and calls without room cost nothing", async () => {
+test("one person's programs leave room for others, and refused calls cost nothing", async () => {
   await svc.host.limits.set({ name: 'slow', unit: 'calls', for: 'tool:slow_wait', per: 'month', cap: 8 })
   upstream.behave = callsTools(Array(4).fill({ name: 'slow_wait', input: '{}' }))
   const called = async () => (await readFile(calls, 'utf8').catch(() => '')).length

@@ -50,7 +50,7 @@ function report(...reports: object[]) {
   }
 }
 
-test('a program that gives a token gets the progress of its call before the result', async () => {
+test('a program with a progress token gets the progress before the result', async () => {
   report({ progress: 1, total: 3, message: 'Opening Ovid' }, { progress: 2.5 })
   for (const revision of revisions)
     for (const progressToken of ['mine', 7]) {
@@ -67,7 +67,7 @@ test('a program that gives a token gets the progress of its call before the resu
     }
 })
 
-test('a program that gives no token gets no progress, and the server is asked for none', async () => {
+test('a program without a progress token gets none, and none is requested', async () => {
   report({ progress: 1 })
   for (const revision of revisions) {
     const answer = await callTool(svc, 'library_search', { token, revision, input })
@@ -101,7 +101,7 @@ test('reports that lie, repeat, or belong to no call are left out', async () => 
   expect(answer.result.content[0].text).toBe('done')
 })
 
-test('the text of a report is cut, and loses its invisible tag characters and other members', async () => {
+test('the text of a report is cut, without invisible characters and other members', async () => {
   const tags = '\u{e0041}\u{e0042}'
   report({ progress: 1, message: `Read${tags} this`, _meta: { a: 1 } }, { progress: 2, message: 'x'.repeat(5000) })
   const answer = await callTool(svc, 'library_search', { token, input, meta })
@@ -111,7 +111,7 @@ test('the text of a report is cut, and loses its invisible tag characters and ot
   ])
 })
 
-test('a server that reports without end has a thousand reports passed on, and its result', async () => {
+test('of endless reports a thousand are passed on, and then the result', async () => {
   report(...Array.from({ length: 1500 }, (_, n) => ({ progress: n })))
   const answer = await callTool(svc, 'library_search', { token, input, meta })
   expect(readProgress(answer)).toHaveLength(1000)

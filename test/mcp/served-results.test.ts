@@ -86,7 +86,7 @@ test('a call of a program leaves one record, and nothing of what was said', asyn
   expect(svc.log.join('')).not.toContain('CANARY')
 })
 
-test('in a room the tool is for the groups of the person who asks, and the record names the room', async () => {
+test("a tool in a room follows the asking person's groups, recorded with the room", async () => {
   const { admin, editor, id: room } = await createAiRoom({ svc }, ['editor'])
   await svc.host.admin.setGroups({ user: { id: admin.id }, groups: ['staff'] })
   await setToolGroups(['staff'])

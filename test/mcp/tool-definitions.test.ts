@@ -30,7 +30,7 @@ const full = {
   annotations: { readOnlyHint: true },
 }
 
-test('title, schema of the result and hints of a tool are listed as they were approved', async () => {
+test("a tool's title, schema of results and hints are listed as approved", async () => {
   library.tools = [buildTool('search', described)]
   await sync()
   await approve()
@@ -49,7 +49,7 @@ test('title, schema of the result and hints of a tool are listed as they were ap
   expect(await list()).toEqual([rest])
 })
 
-test('an approval from before titles were read keeps the tool on, and a new one lists them', async () => {
+test('an approval without titles keeps the tool on, and a new one lists them', async () => {
   library.tools = [buildTool('search', described)]
   await sync()
   await approve()

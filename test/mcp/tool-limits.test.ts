@@ -128,7 +128,7 @@ describe('a limit refuses the call that exceeds it', () => {
   })
 })
 
-test('of a hundred calls at once at two replicas exactly those that fit are made', async () => {
+test('two replicas make exactly those of a hundred calls that fit', async () => {
   await setLimit({ for: 'group:staff', cap: 30 })
   await setLimit({ for: 'tool-server:Desk', name: 'wide', cap: 50 })
   const callers = Array.from({ length: 100 }, (_, at) => ({
@@ -173,7 +173,7 @@ test('chat, rooms and programs share one limit, and the model is told', async ()
     .toContainEqual({ person: admin.id, tool: 'desk_find', surface: 'room', outcome: 'limited' })
 })
 
-test('a limit counts the recorded calls of its period, but none that were not made', async () => {
+test('a limit counts the recorded calls of its period that were made', async () => {
   await find(ada)
   await find(bob, 'desk_send')
   await callTool(svc, 'desk_find', { token: ada.token, input: { text: 7 } })

@@ -28,7 +28,7 @@ async function readNames(svc: Pick<Replica, 'url' | 'host'>, token: string): Pro
   return (await listTools(svc, { token })).result.tools.map(({ name }: { name: string }) => name)
 }
 
-test('two servers with a tool of one name give two names that a restart and new labels keep', async () => {
+test('equal tools of two servers get two names, which restarts and labels keep', async () => {
   const servers = [
     { label: 'Lab', url: library.url },
     { label: 'LAB', url: archive.url },
@@ -45,7 +45,7 @@ test('two servers with a tool of one name give two names that a restart and new 
   expect(await readNames(restarted, token)).toEqual(before)
 })
 
-test('the name of a tool that is gone is given to no other for 30 days, and to the same again', async () => {
+test('the name of a removed tool is kept for 30 days, for itself', async () => {
   library.tools = [buildTool('search')]
   await using svc = await startGateway([{ label: 'Lab', url: library.url }])
   const { token } = await addCaller(svc)
@@ -62,7 +62,7 @@ test('the name of a tool that is gone is given to no other for 30 days, and to t
   expect(await readNames(svc, token)).toEqual(['lab_search', SUFFIXED])
 })
 
-test('the names of a server that is deleted over the API come back with it, and not with another', async () => {
+test('names of a server deleted over the API come back with it alone', async () => {
   library.tools = [buildTool('search')]
   await using svc = await startGateway([])
   const { token } = await addCaller(svc)
@@ -78,7 +78,7 @@ test('the names of a server that is deleted over the API come back with it, and 
   }
 })
 
-test('the names of a server that leaves the file come back with it, and not with another', async () => {
+test('names of a server that leaves the file come back with it alone', async () => {
   library.tools = [buildTool('search')]
   const lab = { label: 'Lab', url: library.url }
   await using svc = await startGateway([lab])

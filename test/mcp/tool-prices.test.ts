@@ -95,7 +95,7 @@ const refusal = expect.stringMatching(
 )
 
 test.each(['user', 'token', 'group:staff', 'role:user', 'installation'])(
-  'a limit in money for %s refuses the call of a tool that exceeds it',
+  'a limit in money for %s refuses tool calls that exceed it',
   async (target) => {
     await setLimit({ for: target })
     expect([await find(ada), await find(ada, 'desk_send'), await find(ada)]).toEqual(['done', 'done', refusal])
@@ -107,7 +107,7 @@ test.each(['user', 'token', 'group:staff', 'role:user', 'installation'])(
   },
 )
 
-test('of forty calls at once exactly those that a limit in money has room for are made', async () => {
+test('exactly those of forty calls are made that a limit in money allows', async () => {
   await setLimit({ for: 'user', cap: 0.1 })
   await setLimit({ for: 'tool:desk_find', name: 'calls', unit: 'calls', cap: 15 })
   const results = await Promise.all(Array.from({ length: 40 }, (_, at) => find(at % 2 ? ada : bob)))
@@ -119,7 +119,7 @@ test('of forty calls at once exactly those that a limit in money has room for ar
   expect(used).toContainEqual(expect.objectContaining({ subjectId: `${bob.id}`, used: done(0) * 10_000 }))
 })
 
-test('chats, rooms and programs pay from one limit, and a room has one of its own', async () => {
+test('chats, rooms and programs share one limit, beside one of the room', async () => {
   const { admin, id: room } = await createAiRoom({ svc }, ['editor'])
   await setLimit({ for: 'installation', cap: 0.04 })
   await setLimit({ for: 'room', name: 'rooms', cap: 0.015 })

@@ -13,7 +13,7 @@ const APP_KEY = 'the key of the installation, which is kept apart from its backu
 const readGrants = `select g.id, g.token_id as token, g.generation, g.ends_at as "endsAt", g.servers, c.client_id as client
   from oauth_grants g join oauth_clients c on c.id = g.client_id order by g.id`
 
-test('a restored installation has the grants of programs with their ids, and knows their tokens', async () => {
+test("a restored installation has the programs' grants, and knows their tokens", async () => {
   await using resources = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'svc-grants-'))
   resources.defer(() => rm(folder, { recursive: true }))

@@ -47,7 +47,7 @@ test('the page leads through the sign-in and back, with its whole query', async 
   expect((await visitConsent(registering, path)).location).toBe(`/register${returns}`)
 })
 
-test('the consent page needs a script, and no other page can frame or answer it', async () => {
+test("the consent page needs a script, and can't be framed or answered elsewhere", async () => {
   const { browser } = await signIn(svc, 'grace')
   const path = await registerPath(svc)
 

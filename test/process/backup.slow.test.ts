@@ -376,7 +376,7 @@ test('a restore whose accounts cannot be written has written no rows', async () 
   expect(await readFile(join(fresh.env.DATA_DIR, 'accounts.json'), 'utf8')).toBe('[]')
 })
 
-test('a backup of a newer version asks for that version, also on a used schema', async () => {
+test('a backup of a newer version requires it, also on a used schema', async () => {
   const copy = await backedUp('newer')
   await changeManifest(copy, (content) => {
     content.schema = 'Migration29990101000000'

@@ -97,3 +97,15 @@ test.for(lists)('texts of %s end with a full stop', ([, texts]) => {
 
   expect([...new Set(found.map((text) => text.join(': ')))]).toEqual([])
 })
+
+/** The names of tests that are written in quotation marks, with their files. */
+const testNames = globSync('test/**/*.test.ts', { cwd: root }).flatMap((file) => {
+  const source = readFileSync(join(root, file), 'utf8')
+  const literals = source.matchAll(/(?:\b(?:test|it)(?:\.\w+)*|\]\))\(\s*(['"`])((?:\\.|(?!\1).)*)\1/g)
+  return [...literals].map(([, , name = '']): Text => [file, name])
+})
+
+test('the name of a test has at most fourteen words', () => {
+  expect(testNames.length).toBeGreaterThan(2000)
+  expect(testNames.filter(([, name]) => name.split(/\s+/).length > 14)).toEqual([])
+})

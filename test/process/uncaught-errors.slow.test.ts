@@ -51,7 +51,7 @@ test('a list of models that is answered with 401 leaves the process running', as
   expect(await running.service.stop()).toBe(0)
 })
 
-test('an uncaught error ends its call or socket alone, and any other the process in order', async () => {
+test('an uncaught error ends its call or socket, or the process in order', async () => {
   await using running = await startWatching({ EXTENSIONS: 'test/fixtures/uncaught-extension.ts' })
   const { site, url, service, uncaught } = running
   const host = new URL(site.url).host

@@ -61,7 +61,7 @@ test('an invitation that is declined or withdrawn is no event', async () => {
   expect(await readKinds(svc, room)).toEqual([])
 })
 
-test('an erased person has left without a name, and a deleted room keeps no events', async () => {
+test('an erased person leaves without a name, and a deleted room without events', async () => {
   const svc = await withOwnPeople(shared, 'ada', 'bob')
   const room = await makeRoom(svc.ada)
   const member = await joinRoom(svc, room, 'bob', 'editor')

@@ -184,7 +184,7 @@ describe('rooms.markUnread', () => {
       ...(from && { from }),
     })
 
-  test('moves the mark back to before a message, or before the last one of others', async () => {
+  test('moves the mark back before a message, or before the last of others', async () => {
     const room = await createRoom(svc, ['editor'])
     const sent = []
     for (let n = 0; n < 4; n++) sent.push((await room.send()).one.id)

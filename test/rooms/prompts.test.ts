@@ -75,7 +75,7 @@ describe('own prompts', () => {
 describe('prompts of administrators', () => {
   const share = (prompt: object) => svc.host.prompts.share({ text: 'Explain {{topic}}.', ...prompt } as never)
 
-  test('of a group are found by its members only, from the change of groups on', async () => {
+  test('of a group are found by its members only, as groups change', async () => {
     await share({ name: 'for staff', groups: ['staff'] })
     await share({ name: 'for all' })
     const ada = await openAs(['staff'])
@@ -90,7 +90,7 @@ describe('prompts of administrators', () => {
     expect(await read()).toContain('for staff')
   })
 
-  test('in the language of the person come first, those of other languages are left out', async () => {
+  test("in the person's language come first, and other languages are left out", async () => {
     const groups = ['linguists']
     await share({ name: 'A any', groups })
     await share({ name: 'B English', groups, locale: 'en_US' })

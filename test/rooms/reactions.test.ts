@@ -107,7 +107,7 @@ test('reactions are bounded, by person, by message and in bytes', async () => {
   await expect(list(room.admin, ...many)).rejects.toMatchObject({ status: 400 })
 })
 
-test('a former member reads and adds none, and theirs stay; a former key adds none', async () => {
+test('a former member reads and adds none, and former reactions stay', async () => {
   const room = await createRoom(svc, ['editor'])
   const { id } = (await room.send()).one
   await react(room.editor, id)

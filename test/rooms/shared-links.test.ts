@@ -43,7 +43,7 @@ test('a signed-in person reads what another one shares, and a guest does not', a
   expect(await page.text()).toContain('&#34;isSignedIn&#34;:false')
 })
 
-test('a link for groups is read by their members alone, with the groups of now', async () => {
+test('a link for groups is read by their present members alone', async () => {
   const owner = await addSharer(svc, await addMember('course', 'other'))
   const member = await addMember('course')
   const id = await owner.share({ audience: 'groups', groups: ['course'] })
@@ -144,7 +144,7 @@ test('an update keeps the address, and the copy before it is deleted', async () 
   expect(await listStored()).toBe(before + 1)
 })
 
-test('a link without a copy, of a disabled owner or of a discarded chat is not found', async () => {
+test('a link without a copy, active owner or kept chat is not found', async () => {
   const owner = await addSharer(svc)
   const { data } = await owner.create()
   expect((await readCopy(svc, data.id, owner.token)).status).toBe(404)

@@ -146,7 +146,7 @@ describe('what the database and the disk are asked for now and then', () => {
     expect(readSeries(busy, /svc_limit_reserved\{limit="money",unit="EUR"\}/)).toBeCloseTo(0.001, 3)
   })
 
-  test('the ages of the last backup and anchor are there from the first ones on', async () => {
+  test('the ages of backup and anchor are there from the first on', async () => {
     await using app = await startApp()
     await using folder = await createTemporaryFolder()
     await sample(app)

@@ -54,7 +54,7 @@ describeWith('chromium')('operation in the administration', () => {
     await expectFitting(page, 'overview')
   })
 
-  test('the sections stand in three topics, below the overview, on a narrow screen as well', async () => {
+  test('the sections stand in three topics below the overview, on narrow screens too', async () => {
     await using admin = await openAdmin(svc, 'dora', { path: 'audit', viewport: { width: 390, height: 844 } })
     const { page } = admin
 
@@ -193,7 +193,7 @@ describeWith('chromium')('operation in the administration', () => {
     await page.getByText('No app is registered yet.').waitFor()
   })
 
-  test('a prompt for a group is added, offered to everybody after a change, and removed', async () => {
+  test('a prompt for a group is added, then offered to everybody, then removed', async () => {
     await svc.rows('delete from shared_prompts')
     await using admin = await openAdmin(svc, 'dina', { path: 'prompts' })
     const { page } = admin
@@ -466,7 +466,7 @@ describeWith('chromium')('operation in the administration', () => {
     await german.page.getByTitle('fresh_login_needed').getByText('Anmeldung zu lange her').waitFor()
   })
 
-  test('an entry of the audit log leads to the row of its app, tool server, tool or limit', async () => {
+  test('an entry of the audit log leads to the row it names', async () => {
     await using admin = await openAdmin(svc, 'margaret', { path: 'audit' })
     const { page } = admin
     for (const name of ['Portal', 'Library'])

@@ -97,13 +97,13 @@ function listWrittenClasses(source: string): string[] {
   })
 }
 
-test('each sheet of the front end is the module of a component, but for these three', () => {
+test('each sheet but three is the module of a component', () => {
   const sheets = globSync('**/*.css', { cwd: app })
 
   expect(sheets.filter((file) => !file.endsWith('.module.css')).toSorted()).toEqual(globalSheets)
 })
 
-test('a class of a module has a style there and is used by a component beside it', async () => {
+test('a class of a module is styled there and used beside it', async () => {
   const modules = globSync('**/*.module.css', { cwd: app })
   for (const file of modules) {
     const styled = await readStyled(file)

@@ -353,7 +353,7 @@ describeWith('chromium')('assistants in a real browser', () => {
     await page.getByText('There are no assistants yet').waitFor()
   })
 
-  test('editors share an assistant that has a picture, and one of them becomes its owner', async () => {
+  test('editors share an assistant with a picture, and one becomes its owner', async () => {
     const { svc, upstream } = app
     await using olga = await openChat(svc, 'olga')
     await using emma = await openChat(svc, 'emma')

@@ -117,7 +117,7 @@ describeWith('chromium')('the consent for a program', () => {
     expect(complaints).toEqual([])
   })
 
-  test('the page works in German, dark, narrow and by keyboard, and opens a program by its scheme', async () => {
+  test('the page works in German, dark, narrow and by keyboard, with private schemes', async () => {
     await using person = await openSettings(svc, 'hedy', { locale: 'de-DE' })
     const { page, complaints } = person
     await page.goto(await registerPath(svc, { redirectUri: CURSOR }))
@@ -142,7 +142,7 @@ describeWith('chromium')('the consent for a program', () => {
     expect(complaints.filter((complaint) => !complaint.includes('cursor:'))).toEqual([])
   })
 
-  test('a program with a document shows its host, and somebody else can sign in instead', async () => {
+  test('a program with a document shows its host, and another can sign in', async () => {
     await using person = await openSettings(svc, 'edsger')
     const { page } = person
     await addAccount(svc, 'barbara')
@@ -166,7 +166,7 @@ describeWith('chromium')('the consent for a program', () => {
     expect(new URL(page.url()).search).toBe(path.slice(path.indexOf('?')))
   })
 
-  test('another site can neither frame the page nor answer it, and a wrong request stays here', async () => {
+  test('no other site frames or answers the page, and wrong requests stay here', async () => {
     await using person = await openSettings(svc, 'frances', { locale: 'de-DE' })
     const { page } = person
     const path = await registerPath(svc)

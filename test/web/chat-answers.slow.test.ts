@@ -126,7 +126,7 @@ describeWith('chromium')('the answers of a chat', () => {
     expect(await page.getByText('1 of 2').count()).toBe(2)
   })
 
-  test('the branch that was shown is shown after a reload, saved and imported with the others', async () => {
+  test('the shown branch stays after a reload, saved and imported with the others', async () => {
     const { page } = chat
     upstream.behave = (request, response) =>
       answers(`About ${request.body.messages.at(-1)?.content}.`)(request, response)
@@ -226,7 +226,7 @@ describeWith('chromium')('the answers of a chat', () => {
     await chat.answered()
   })
 
-  test('earlier messages that a question needs are not shown, and reading them can be stopped', async () => {
+  test('earlier messages of a question stay hidden, and reading them can be stopped', async () => {
     const { page } = chat
     await openLongConversation()
     upstream.requests.length = 0
@@ -461,7 +461,7 @@ describeWith('chromium')('the answers of a chat', () => {
     await expectAccessible(page)
   })
 
-  test('an answer is read aloud as it is shown, by a voice of the computer, until it is stopped', async () => {
+  test("an answer is read aloud as shown, by the computer's voice, until stopped", async () => {
     const { page } = chat
     // A browser without a window has no voice.
     await page.addInitScript(`
@@ -641,7 +641,7 @@ describeWith('chromium')('the answers of a chat', () => {
     await page.getByText('Good day.').waitFor()
   })
 
-  test('what is written and attached while a question is being sent stays in the composer', async () => {
+  test('text and files added while a question is sent stay in the composer', async () => {
     const { page } = chat
     const field = page.getByRole('textbox', { name: 'Message' })
     await chat.sendQuestion('Begin')

@@ -41,7 +41,7 @@ describeWith('chromium')('a chat with a model of Anthropic', () => {
   const bodies = () => app.upstream.requests.map(({ body }) => body as unknown as Body)
   const writeText = ({ text }: Block) => text
 
-  test('asks for the cache of the provider, and sends what only grows at its end', async () => {
+  test("asks for the provider's cache, and sends a prompt that only grows", async () => {
     const { page } = chat
     await page.goto('/chat')
     await ask(`First ${'chess '.repeat(1000)}`.trim())

@@ -66,7 +66,7 @@ describeWith('chromium')('two answers to one question', () => {
     await chat.sendQuestion(question)
   }
 
-  test('stream side by side, can each be stopped and asked again, and stay after a reload', async () => {
+  test('stream side by side, can be stopped and repeated, and survive a reload', async () => {
     const { page } = chat
     const running = answerByModel()
     await compare('Who are you?')
@@ -113,7 +113,7 @@ describeWith('chromium')('two answers to one question', () => {
     expect(JSON.stringify(upstream.requests.at(-1)?.body)).not.toContain('Now whole.')
   })
 
-  test('can fail one by one, and one can be chosen while the other still comes', async () => {
+  test('can fail one by one, and be chosen while the other comes', async () => {
     const { page } = chat
     const running = answerByModel()
     const answerFirst = upstream.behave

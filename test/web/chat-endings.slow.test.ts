@@ -157,7 +157,7 @@ describeWith('chromium')('a question without an answer', () => {
     expect(dialogs).toEqual([])
   })
 
-  test('is sent together with the next one, which says so, and can still be asked', async () => {
+  test('is sent with the next one, which says so, and can be repeated', async () => {
     upstream.behave = behavesInTurn(refuses(400), answers('To both.'), answers('To the first.'))
     await chat.sendQuestion('First?')
     await tryAgain().waitFor()
@@ -174,7 +174,7 @@ describeWith('chromium')('a question without an answer', () => {
     expect(await article('Second?').count()).toBe(0)
   })
 
-  test('keeps what has come of its answer when the page is reloaded in the first second', async () => {
+  test('keeps what came of its answer when reloaded in the first second', async () => {
     const { page } = chat
     upstream.behave = (_, response) => {
       beginStream(response)
@@ -222,7 +222,7 @@ describeWith('chromium')('a question without an answer', () => {
     expect(await page.getByText('1 of 2').count()).toBe(0)
   })
 
-  test('that a limit refuses says what is left and what it may take, and offers what fits', async () => {
+  test('that a limit refuses says what is left, and offers what fits', async () => {
     const { page } = chat
     await svc.host.limits.set({ name: 'Purse', for: 'user:ada', cap: 0.5, unit: 'EUR', per: 'month' })
     const refusal = page.getByRole('alert').filter({ hasText: 'The limit “Purse” has €0.' })
@@ -248,7 +248,7 @@ describeWith('chromium')('a question without an answer', () => {
     expect(upstream.requests.at(-1)?.body.model).toBe('mock-2')
   })
 
-  test('a model without a price is refused with the reason and a model that has one', async () => {
+  test('a model without a price is refused, naming one that has a price', async () => {
     await using bert = await openChat(svc, 'bert')
     const { page } = bert
     await svc.host.limits.set({ name: 'House', for: 'user:bert', cap: 5, unit: 'EUR', per: 'month' })

@@ -107,7 +107,7 @@ describeWith('chromium')('a long chat', () => {
     return { ...chat, ask, readLast, summary, summariseButton, attach, press, [Symbol.asyncDispose]: dispose }
   }
 
-  test('shows how full it is, and goes on with a summary that can be edited and undone', async () => {
+  test('shows how full it is, and goes on with a summary, editable, undoable', async () => {
     await using chat = await open('ada')
     const { page, ask, readLast, summary, summariseButton, press } = chat
     await press('Chat settings')
@@ -275,7 +275,7 @@ describeWith('chromium')('a long chat', () => {
     await page.getByRole('textbox', { name: 'Edit question' }).waitFor()
   })
 
-  test('sends the beginning of a long file, names files read long ago, and reads them again', async () => {
+  test("sends a long file's beginning, names files read long ago, and rereads them", async () => {
     await using chat = await open('cora')
     const { page, ask, readLast, attach, press } = chat
     await attach({ 'novel.txt': 'page '.repeat(5000) })

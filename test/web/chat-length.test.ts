@@ -190,7 +190,7 @@ describe('what is sent', () => {
     expect(write(path)[1]).toEqual(['assistant', { type: 'text', text: 'Wait.\n\nFound.' }])
   })
 
-  test('has names in place of old files once it takes more than half of the input', () => {
+  test('names old files in place of sending them beyond half of the input', () => {
     const path = buildPath(9).map((each) =>
       message(each.number, each.role === 'user' ? { files: [`f${each.number}`] } : {}),
     )

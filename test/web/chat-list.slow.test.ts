@@ -189,7 +189,7 @@ describeWith('chromium')('the list of conversations', () => {
     await bar.getByText('200 selected, which is the most').waitFor()
   })
 
-  test('a temporary chat leaves nothing on the server but its usage, until it is kept', async () => {
+  test('a temporary chat leaves only its usage on the server, until it is kept', async () => {
     await using chat = await openChat(svc, 'tess')
     const { page, complaints, requests } = chat
     const countRows = async (text: string) => {
@@ -325,7 +325,7 @@ describeWith('chromium')('the list of conversations', () => {
     expect(complaints).toEqual([])
   })
 
-  test('a chat has the first words of its question as its name, until it is renamed', async () => {
+  test("a chat is named by its question's first words until it is renamed", async () => {
     await using chat = await openChat(svc, 'olga')
     const { page, requests } = chat
     const list = page.getByRole('navigation', { name: 'Chats' })
@@ -445,7 +445,7 @@ describeWith('chromium')('the list of conversations', () => {
     expect(await page.getByText('1 of 2').count()).toBe(1)
   })
 
-  test('a chat that was deleted elsewhere or never was leads on, and is back once it is restored', async () => {
+  test('a missing chat leads on, and is back once it is restored', async () => {
     await using chat = await openChat(svc, 'rosa')
     const { page } = chat
     const heading = page.getByRole('heading', { level: 1 })
@@ -541,7 +541,7 @@ describeWith('chromium')('the list of conversations', () => {
     expect(complaints).toEqual([])
   })
 
-  test('a conversation of ten thousand messages opens at its end, and is read back to its beginning', async () => {
+  test('ten thousand messages open at their end, and are read back to the beginning', async () => {
     await using chat = await openChat(svc, 'gina')
     const { page } = chat
     await chat.sendQuestion('Once')
@@ -613,7 +613,7 @@ describeWith('chromium')('the list of conversations', () => {
     expect(page.url()).toMatch(/\/chat$/)
   })
 
-  test('shortcuts search the list, edit the last question and are listed under a question mark', async () => {
+  test('shortcuts search the list, edit the last question and are listed by "?"', async () => {
     await using chat = await openChat(svc, 'paul')
     const { page } = chat
     await insert('paul', 3)

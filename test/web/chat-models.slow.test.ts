@@ -61,7 +61,7 @@ describeWith('chromium')('the models of a chat', () => {
 
   const model = () => upstream.requests.at(-1)?.body.model
 
-  test('a first chat begins with the default model, later ones with the one used last', async () => {
+  test('a first chat begins with the default model, later ones with the last', async () => {
     await using chat = await openChat(svc, 'ada')
     const { page } = chat
     await page.getByRole('combobox', { name: 'Model: Birch 07' }).waitFor()
@@ -85,7 +85,7 @@ describeWith('chromium')('the models of a chat', () => {
     )
   })
 
-  test('a picture of a temporary chat reaches a model that sees pictures, and goes on with it', async () => {
+  test('a picture of a temporary chat reaches a model that sees, and goes on', async () => {
     await using chat = await openChat(svc, 'pia')
     const { page } = chat
     const picture = Buffer.from('89504e470d0a1a0a0000000d', 'hex')
@@ -145,7 +145,7 @@ describeWith('chromium')('the models of a chat', () => {
       .waitFor()
   })
 
-  test('a model that ends soon says when, and leads to the one that follows it', async () => {
+  test('a model that ends soon says when, and leads to its successor', async () => {
     await using chat = await openChat(svc, 'gil')
     const { page } = chat
     const end = (when: string, successor: string | null) =>
@@ -189,7 +189,7 @@ describeWith('chromium')('the models of a chat', () => {
     await svc.rows(`update ai_models set deprecation_date = null, successor = null, redirect = false`)
   })
 
-  test('a picture for a model that sees none leads to one that does, in the draft of this chat alone', async () => {
+  test('a picture for a blind model leads to a seeing one, for this chat', async () => {
     await using chat = await openChat(svc, 'fred')
     const { page } = chat
     const button = page.getByRole('combobox', { name: /^Model:/ })

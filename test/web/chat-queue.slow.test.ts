@@ -70,7 +70,7 @@ describeWith('chromium')('a question that waits for the end of an answer', () =>
     return (await svc.rows(query, [slug])).length
   }
 
-  test('is sent once, with its file and its model, by the tab that has it', async () => {
+  test('is sent once, with its file and model, by its own tab', async () => {
     const { page } = chat
     const answer = await begin('What first?')
     await page.locator('input[type=file]').setInputFiles({
@@ -136,7 +136,7 @@ describeWith('chromium')('a question that waits for the end of an answer', () =>
     expect(sent).not.toContain('The notes.')
   })
 
-  test('goes on waiting after a stop and a reload, sealed, and is taken back into the field', async () => {
+  test('waits sealed after a stop and a reload, and returns to the field', async () => {
     const { page } = chat
     await begin('Count to a million?')
     await queue('And after that?')
@@ -205,7 +205,7 @@ describeWith('chromium')('a question that waits for the end of an answer', () =>
     expect(JSON.stringify(upstream.requests.at(-1)?.body.messages)).toContain('Only this.')
   })
 
-  test('goes on waiting after a failure, and is sent once although two tabs send it', async () => {
+  test('waits after a failure, and is sent once although two tabs try', async () => {
     const { page } = chat
     const failing = Promise.withResolvers<void>()
     upstream.behave = behavesInTurn(async (received, response) => {

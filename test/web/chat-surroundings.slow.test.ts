@@ -68,7 +68,7 @@ describeWith('chromium')('around a chat', () => {
     await page.getByRole('link', { name: 'notes.txt' }).waitFor()
   })
 
-  test('files stay in their draft and in order, and go along when the question is edited', async () => {
+  test('files stay in their draft, in order, and with an edited question', async () => {
     await using chat = await openChat(svc, 'anna')
     const { page } = chat
     upstream.behave = answers('Read it.')
@@ -126,7 +126,7 @@ describeWith('chromium')('around a chat', () => {
     expect(await page.getByRole('list', { name: 'Files' }).count()).toBe(0)
   })
 
-  test('a long text that is pasted stays in the field until the service has it as a file', async () => {
+  test('a long pasted text stays in the field until it is a file', async () => {
     await using chat = await openChat(svc, 'lars')
     const { page } = chat
     upstream.behave = answers('Read it.')

@@ -38,7 +38,7 @@ describeWith('chromium')('the title of a chat', () => {
   }
   const listAskedModels = () => upstream.requests.filter(asksForTitle).map(({ body }) => body.model)
 
-  test('comes from the model of the chat, sealed, and with a number if another chat has it', async () => {
+  test("comes sealed from the chat's model, numbered if another chat has it", async () => {
     await using chat = await open('ada')
     await chat.ask('Good morning to all of you')
     await chat.named('Greetings')

@@ -90,7 +90,7 @@ describeWith('chromium')('the page of consent', () => {
     expect(complaints).toEqual([])
   })
 
-  test('a keychain is wrapped for an app with keys, and more strongly again without it', async () => {
+  test('a keychain is wrapped for an app with keys, and stronger without it', async () => {
     const passphrase = 'Grüße vom Leuchtturm'
     await addAccount(svc, 'hedy', { known: false })
     await using chromium = await openPage(svc.url)

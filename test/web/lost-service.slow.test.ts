@@ -89,7 +89,7 @@ describeWith('chromium')('an answer whose service', () => {
 })
 
 describeWith('chromium')('a chat', () => {
-  test('keeps its messages and the list when they cannot be read again, and reads them later', async () => {
+  test("keeps messages and list that can't be read again, and reads them later", async () => {
     await using svc = await startApp()
     await using chat = await openChat(svc, 'cora')
     const { page } = chat

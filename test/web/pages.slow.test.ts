@@ -109,7 +109,7 @@ describeWith('chromium')('in a real browser', () => {
     expect(await page.getByText('Your keys are locked').count()).toBe(0)
   })
 
-  test('a keychain in the form of the reference opens, and is wrapped more strongly from then on', async () => {
+  test("a keychain in the reference's form opens, and is wrapped more strongly then", async () => {
     await using svc = await startWithNewcomer()
     await using chromium = await openPage(svc.url)
     const { page, requests, complaints } = chromium
@@ -295,7 +295,7 @@ describeWith('chromium')('in a real browser', () => {
 })
 
 describe('the pages', () => {
-  test('a page whose form needs a script says so without one, and changes the language', async () => {
+  test('a form that needs a script says so, and changes the language', async () => {
     await using svc = await startWithNewcomer()
     const { browser } = await signInBy(svc, 'bea', { known: false })
     const navigation = { accept: 'text/html', 'sec-fetch-site': 'same-origin' }

@@ -184,7 +184,7 @@ describeWith('chromium')('the members of a room in three browsers', () => {
     await ada.findMessage('Healed').waitFor()
   })
 
-  test('leaving warns of its consequences, closes the room for the person, and leaves their picture', async () => {
+  test("leaving warns of its consequences, closes the room, and leaves the person's picture", async () => {
     const room = await makeRoom('Council', [ada, ben])
     const [person] = await svc.rows<{ id: number }>("select id from users where username = 'benn'")
     const data = { type: 'users', id: `${person?.id}`, attributes: { avatar: DOT } }

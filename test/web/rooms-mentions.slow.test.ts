@@ -55,7 +55,7 @@ describeWith('chromium')('mentions in a room', () => {
     await expectAccessible(ben.page)
   })
 
-  test('a quotation asks nobody, and a model has the names of the house and of the service', async () => {
+  test('a quotation asks nobody, and a model has names of house and service', async () => {
     const { page } = ada
     const field = page.locator('footer').getByRole('textbox', { name: 'Message' })
     const question = page.locator('form fieldset')
@@ -127,7 +127,7 @@ describeWith('chromium')('mentions in a room', () => {
     await ada.page.reload()
   })
 
-  test('the reactions are chosen by keyboard, and are put away when the focus leaves them', async () => {
+  test('reactions are chosen by keyboard, and put away when the focus leaves', async () => {
     const { page, findMessage, say } = ben
     const room = await makeRoom('Tower', [ada, ben])
     await ada.say(`Who climbs the ${room}?`)

@@ -76,7 +76,7 @@ describeWith('chromium')('a room after somebody lost what they had', () => {
     await expectAccessible(cyd.page)
   })
 
-  test('a message that waits for a new key after a removal is sent by itself', async () => {
+  test('a message that waits for a new key is sent by itself', async () => {
     const room = await lightLamp()
     for (const { page } of [ada, ben])
       await page.route(/roomKeys\.rekey/, (route) => route.fulfill({ status: 503, body: '' }))

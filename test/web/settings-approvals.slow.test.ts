@@ -12,7 +12,7 @@ const mail = shareResource(() => startToolServer([buildTool('send')]))
 const svc = shareResource(() => startGateway([{ label: 'Mail', url: mail.url, requireApproval: 'always' }]))
 
 describeWith('chromium')('the approvals in the settings', () => {
-  test('a call of a program appears in settings, chats and rooms, is allowed, and runs once', async () => {
+  test("a program's call appears in settings, chats and rooms, and runs once allowed", async () => {
     await using person = await openChat(svc, 'ada')
     const { page, complaints } = person
     await showSettings(page, 'approvals')

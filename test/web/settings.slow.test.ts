@@ -334,7 +334,7 @@ describeWith('chromium')('the settings', () => {
     expect(complaints).toEqual([])
   })
 
-  test('the passphrase is changed with the keychain and the recovery code, and nothing is lost', async () => {
+  test('a new passphrase changes keychain and recovery code, and loses nothing', async () => {
     await using chat = await openChat(svc, 'pia')
     const { page, complaints, requests, code } = chat
     const next = 'Grüße vom roten Leuchtturm'

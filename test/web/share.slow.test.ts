@@ -210,7 +210,7 @@ describeWith('chromium')('a chat that is shared by a link', () => {
     expect(await readSealed()).toBe('')
   })
 
-  test('its page loads at most 110 KiB of scripts, in the language of the browser', async () => {
+  test("its page loads at most 110 KiB of scripts, in the browser's language", async () => {
     upstream.behave = answers('Kurz.')
     await using chat = await openChat(svc, 'cleo')
     await chat.sendQuestion('Eine Frage')
@@ -234,7 +234,7 @@ describeWith('chromium')('a chat that is shared by a link', () => {
     expect(stranger.complaints).toEqual([])
   })
 
-  test('another person signs in to read it, and goes on with an encrypted copy, once', async () => {
+  test('another person signs in, reads it, and continues an encrypted copy once', async () => {
     upstream.behave = citesAfterTool
     await using chat = await openChat(svc, 'dora')
     await chat.page.getByRole('button', { name: 'Chat settings' }).click()
@@ -325,7 +325,7 @@ describeWith('chromium')('a chat that is shared by a link', () => {
     expect(complaints.filter((text) => !/404|KeysLocked|ERR_FAILED/.test(text))).toEqual([])
   })
 
-  test('a hostile copy loads and runs nothing, and leaves the page to its other messages', async () => {
+  test('a hostile copy loads and runs nothing, beside whole other messages', async () => {
     const owner = await addSharer(svc)
     const evil = 'https://evil.example'
     const attack = [
@@ -393,7 +393,7 @@ describeWith('chromium')('a chat that is shared by a link', () => {
     expect(stranger.requests.filter(({ url }) => !own.test(url) && !url.startsWith(svc.url))).toEqual([])
   })
 
-  test('a person finds all of their links in the settings, and renews and ends them', async () => {
+  test('all links are found in the settings, renewed and ended there', async () => {
     upstream.behave = answers('Yes.')
     await using chat = await openChat(svc, 'greta')
     const { page } = chat

@@ -58,7 +58,7 @@ test('nothing but a whole copy is opened, and only by its own key', async () => 
   for (const text of [...texts, `{"format":1,"messages":[${deep}]}`]) await refuse(await sealText(text, key), key)
 })
 
-test('a copy brings no summary, thoughts, approvals or costs into the chat of its reader', async () => {
+test('a copy brings its reader no summary, thoughts, approvals or costs', async () => {
   const key = makeLinkKey()
   const hostile = {
     ...answer,

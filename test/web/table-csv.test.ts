@@ -9,7 +9,7 @@ function copyTable(text: string): string {
   return writeTableAsCsv(block)
 }
 
-test('a copied table has the texts that are shown, quoted where a separator would split them', () => {
+test('a copied table has its shown texts, quoted where a separator would split', () => {
   const table = [
     '| **Name** | Value, `unit` |',
     '|---|---|',

@@ -195,7 +195,7 @@ describe('with other models', () => {
 test.for([
   ['/chat/completions', { messages: [{ role: 'user', content: 'Hi' }] }],
   ['/responses', { input: 'Hi' }],
-])('OpenAI gets the key and time of the cache from %s, and no other provider', async ([path, body]) => {
+])('only OpenAI gets the key and time of the cache from %s', async ([path, body]) => {
   const hints = { prompt_cache_key: 'repository-1', prompt_cache_retention: '24h' }
   for (const adapter of ['openai', 'openai-compatible']) {
     await using app = await startWithProvider(answers('Good day.'), { adapter })

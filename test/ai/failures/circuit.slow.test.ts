@@ -232,7 +232,7 @@ test('the circuit of a provider stays open when its probe fails early', async ()
   expect(guard.isBroken).toBe(true)
 })
 
-test('the circuit of a provider opens again when its probe gets an error of the provider', async () => {
+test('the circuit of a provider opens again when its probe fails', async () => {
   const { signal } = new AbortController()
   const guard = new CircuitBreaker({ failures: 1, openFor: 1 }, { onChange() {}, onRetry() {}, onAnswer() {} })
   const fail = (error: Error, userId = 1) => guard.run(() => Promise.reject(error), { userId, signal })

@@ -114,7 +114,7 @@ test('the audit log says once a day that a successor answers', async () => {
   expect(await listActs()).toEqual([{ subject: 'ai-models:by-steps', change: '{"successor":"new"}' }])
 })
 
-test('people see the successor if they may use it, and not whether requests are led to it', async () => {
+test('people see a successor that they may use, but not whether requests follow it', async () => {
   const { token: reader } = await svc.user({ abilities: ['read'] })
   const client = createClient({ url: svc.url, token: reader })
   const { items } = await client.aiModels.list.query({})
@@ -149,7 +149,7 @@ test('administrators see what names the models that end soon or have ended', asy
   })
 })
 
-test('no model follows itself or one that is not there, and none leads to nothing', async () => {
+test('no model follows itself or a missing one, and none leads to nothing', async () => {
   const { token: administering } = await svc.user({ role: 'admin', abilities: ['ai', 'read', 'write', 'admin'] })
   const admin = createApiClient(svc, administering)
   const [{ id }] = (await svc.rows("select id from ai_models where model_id = 'new'")) as [{ id: number }]

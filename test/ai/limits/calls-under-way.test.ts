@@ -80,7 +80,7 @@ test('calls that end, fail or are refused leave their place to others', async ()
     }
 })
 
-test('a streamed answer that nobody reads is cut after a time, and billed as far as it came', async () => {
+test('a streamed answer that nobody reads is cut, and billed as far as received', async () => {
   app.upstream.behave = flood
   app.upstream.requests.length = 0
   const { id, token } = await app.svc.user()

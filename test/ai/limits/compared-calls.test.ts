@@ -23,7 +23,7 @@ async function openAs(svc: TestApp) {
   return { ai, reserve, ask }
 }
 
-test('two answers are reserved before a model is asked, and each takes its part over', async () => {
+test('two answers are reserved before a model is asked, each with its part', async () => {
   await using world = await limited([requestLimit])
   const { reserve, ask } = await openAs(world.svc)
 
@@ -121,7 +121,7 @@ test('a reservation that has ended is not taken over', async () => {
   await expect(ask(reservation)).rejects.toMatchObject({ status: 429 })
 })
 
-test('a pair with a model that the person may not use is refused, and reserves nothing', async () => {
+test('a pair with a model that is not allowed is refused, and reserves nothing', async () => {
   await using world = await limited([requestLimit])
   const { ai } = await openAs(world.svc)
 

@@ -17,7 +17,7 @@ const limit: ActiveLimit = {
 }
 const call = { subjects: [['installation', ''] as const], cost: null }
 
-test('a limit that is set while limits are read holds for the next call of a tool', async () => {
+test('a limit set while limits are read holds for the next tool call', async () => {
   const gates: PromiseWithResolvers<void>[] = []
   let current = { version: 5, limits: [] as ActiveLimit[] }
   const cache = new LimitCache((async () => {

@@ -161,7 +161,7 @@ test.for([
   expect((await sendQuestion(svc, other.token)).status).toBe(subjects === 1 && used === 2 ? 429 : 200)
 })
 
-test('a limit counts tokens and money of the month, and unknown prices as it says', async () => {
+test("a limit counts the month's tokens and money, and unknown prices by its rule", async () => {
   const pricing = { currency: 'EUR', inputPerMillion: 1_000_000, outputPerMillion: 1_000_000 }
   await using world = await limited([], { model: { pricing } })
   const { svc } = world
@@ -181,7 +181,7 @@ test('a limit counts tokens and money of the month, and unknown prices as it say
   ])
 })
 
-test('a limit that counts from now begins at 0, says so, and changes that no more', async () => {
+test('a limit that counts from now begins at 0, says so, and stays so', async () => {
   await using world = await startWorld()
   const { limits } = world.svc.host
   await world.sendQuestion()

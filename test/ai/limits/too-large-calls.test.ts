@@ -67,7 +67,7 @@ describe('a call that may take more than all of a limit', () => {
     expect(refusal.headers.get('retry-after')).toBeNull()
   })
 
-  test('tells programs of the service what is left, what it may take and what would fit', async () => {
+  test('tells programs what is left, what the call may take and what fits', async () => {
     const { token } = await app.svc.user()
     const client = createClient({ url: app.svc.url, token })
     const typedInput = chatInput as never as Parameters<typeof client.ai.complete.mutate>[0]

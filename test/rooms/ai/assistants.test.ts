@@ -27,7 +27,7 @@ async function createRoomWithAssistant() {
   return { ...room, owner, handle, model: `assistant/${handle}` }
 }
 
-test('an assistant answers in a room, and the disclosure names it, its version and its model', async () => {
+test('an assistant answers in a room, whose disclosure names version and model', async () => {
   const { id, admin, editor, owner, handle, model } = await createRoomWithAssistant()
   await owner.call('save', {
     handle,
@@ -62,7 +62,7 @@ test('an assistant answers in a room, and the disclosure names it, its version a
   expect(await waitForAnswer(editor, id)).toMatchObject({ assistant: `${handle}@1` })
 })
 
-test('a member who may not ask an assistant is refused as if it never was', async () => {
+test('a member who may not ask an assistant finds none', async () => {
   const { id, admin, editor, owner, handle, model } = await createRoomWithAssistant()
   await requestRoomAnswer(admin, id, 'Hello', { model })
   const { answer } = await waitForAnswer(admin, id)
@@ -88,7 +88,7 @@ test('a member who may not ask an assistant is refused as if it never was', asyn
   expect((await ask(model)).status).toBe(200)
 })
 
-test('an assistant is refused the name of a person, or of the model in rooms', async () => {
+test("an assistant can't have the name of a person or the model", async () => {
   const owner = await addPerson(app.svc)
   const { username } = await addPerson(app.svc)
 

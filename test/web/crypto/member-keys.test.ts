@@ -60,7 +60,7 @@ test('pins are entries as other front ends know them, and no keys of rooms', asy
     expect(await web.roomKeysIn(passkeyKey, slug, [entry])).toEqual(new Map())
 })
 
-test('the proof of a member holds for one room, person, public key and room key', async () => {
+test('the proof of a member holds for one room, person and key pair', async () => {
   const keys = new Map([
     [0, web.makeKey()],
     [1, web.makeKey()],
@@ -76,7 +76,7 @@ test('the proof of a member holds for one room, person, public key and room key'
     expect(await web.isMemberProven(keys, 'chess', { ...member, ...change })).toBe(false)
 })
 
-test('the next key of a room is withheld from members whose public key is refused', async () => {
+test('members whose public key is refused get no next key of the room', async () => {
   const room = {
     keyEpoch: 1,
     version: 'v',
