@@ -32,6 +32,9 @@ export const listBindable = (
     names,
   ])
 
+const refuse = (name: string) =>
+  `must name models and assistants that the person may use with a token, unlike '${name}'`
+
 /**
  * Resolves names to what a token of the person is bound to: an assistant by its id, as its handle can come to name another
  * one. Throws for each name that the person's programs may not ask, and says no more about it.
@@ -43,8 +46,9 @@ export async function bindModels(
 ): Promise<BoundModel[] | null> {
   if (!names) return null
   const offered = new Map((await listBindable(ctx, person, names)).map((model) => [model.name, model.assistantId]))
-  const message = 'is no model or assistant that the person may use with a token'
-  const issues = names.flatMap((name, at) => (offered.has(name) ? [] : [{ path: ['models', at], message }]))
+  const issues = names.flatMap((name, at) =>
+    offered.has(name) ? [] : [{ path: ['models', at], message: refuse(name) }],
+  )
   if (issues.length > 0) throw new Problem('invalid', { issues })
   return names.map((name) => {
     const assistantId = offered.get(name)

@@ -22,6 +22,7 @@ beforeAll(async () => {
         ...server,
         models: [
           { id: 'open', external: true },
+          { id: 'second', external: true },
           { id: 'off', active: false },
         ],
       },
@@ -32,10 +33,13 @@ beforeAll(async () => {
 })
 afterAll(() => resources.disposeAsync())
 
-async function explain(username: string, model: string, way: 'browser' | 'token' = 'browser') {
+function run(...words: string[]) {
   const { DATABASE_URL = '', DATA_DIR } = svc.env
-  const env = { DATABASE_URL, DATA_DIR, DATABASE_POOL: '2' }
-  const { stdout } = await runCommand(['models', 'explain', username, model, '--json'], { env })
+  return runCommand(words, { env: { DATABASE_URL, DATA_DIR, DATABASE_POOL: '2' } })
+}
+
+async function explain(username: string, model: string, way: 'browser' | 'token' = 'browser') {
+  const { stdout } = await run('models', 'explain', username, model, '--json')
   const explanation = JSON.parse(stdout) as Record<typeof way, { canAsk: boolean; reasons: Reason[] }>
   const { canAsk, reasons } = explanation[way]
   return { canAsk, codes: reasons.map(({ code }) => code), text: reasons.map(({ sentence }) => sentence).join(' ') }
@@ -96,6 +100,23 @@ test('browser and token are told apart, as the service treats them', async () =>
   await svc.rows('delete from access_tokens where user_id = (select id from users where username = $1)', ['fay'])
   expect((await explain('fay', 'open', 'token')).codes).toEqual(['no_token'])
   await svc.rows(`insert into ai_model_usage_rules (model_id, usage_type) values ($1, 'main')`, [rule?.model_id])
+})
+
+test('a token that is bound to other models is told apart from none', async () => {
+  const { id } = await svc.user({ username: 'gil' })
+  await svc.rows('delete from access_tokens where user_id = $1', [id])
+  const bind = (models: string) => run('token', '--username', 'gil', '--name', 'bot', '--models', models)
+  const refused = await bind('second,nowhere')
+  const made = await bind('second')
+  const [token = ''] = /svc_\S+/.exec(made.stdout) ?? []
+  const ask = async (model: string) =>
+    (await svc.send('POST', '/api/ai-req', { token, body: buildQuestion('Hello', model) })).status
+
+  expect(refused.stderr).toMatch(/^--models must name models and assistants .*, unlike 'nowhere'\.\n$/)
+  expect((await run('token', '--list', '--username', 'gil')).stdout).toMatch(/bot +ai,user,read +second /)
+  expect([await ask('second'), await ask('open')]).toEqual([200, 422])
+  expect((await explain('gil', 'second', 'token')).codes).toEqual([])
+  expect((await explain('gil', 'open', 'token')).codes).toEqual(['token_bound'])
 })
 
 test('a limit is named when used up, or without a price for the model', async () => {
