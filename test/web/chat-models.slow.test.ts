@@ -73,8 +73,12 @@ describeWith('chromium')('the models of a chat', () => {
     await svc.rows(
       `update system_models set model_id = (select id from ai_models where model_id = 'aspen-1') where model_type = 'default'`,
     )
+    // The picker is opened before the models are there.
+    const list = Promise.withResolvers<void>()
+    await page.route(/assistants\.list/, (route) => list.promise.then(() => route.continue()))
     await page.goto('/chat')
-    await page.getByRole('combobox', { name: 'Model: Birch 07' }).click()
+    await page.getByRole('combobox', { name: /^Model: / }).click()
+    list.resolve()
     await page.getByRole('combobox', { name: 'Search models' }).fill('aspen 31')
     await page.keyboard.press('Enter')
     await page.getByRole('combobox', { name: 'Model: Aspen 31' }).waitFor()

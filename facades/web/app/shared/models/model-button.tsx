@@ -18,7 +18,7 @@ export function ModelButton(props: Pick<ModelPickerProps, 'models' | 'model' | '
   )
 }
 
-/** A button that opens the picker of models. */
+/** A button that opens the picker of models, once they are there. */
 export function PickerButton(props: ModelPickerProps): ReactNode {
   const [isPickerOpen, setPickerOpen] = useState(false)
   const { label, className, children } = props
@@ -36,7 +36,7 @@ export function PickerButton(props: ModelPickerProps): ReactNode {
       {children}
     </button>
   )
-  return isPickerOpen ? (
+  return isPickerOpen && props.models ? (
     <Suspense fallback={button}>
       <ModelPicker {...props} />
     </Suspense>
