@@ -41,19 +41,6 @@ export const CheckInput = ({ label, name, value = 'yes', isChecked }: CheckInput
   <Choice label={label} name={name} value={value} defaultChecked={isChecked} />
 )
 
-interface ChoiceGroupProps {
-  label: string
-  children: ReactNode
-}
-
-/** Check boxes or radio buttons under one label. */
-export const ChoiceGroup = ({ label, children }: ChoiceGroupProps) => (
-  <fieldset className={styles.choices}>
-    <legend>{label}</legend>
-    {children}
-  </fieldset>
-)
-
 interface TextInputProps {
   label: string
   name: string

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { api } from '../shared/api/client.ts'
 import { t } from '../shared/text/labels.ts'
-import { Choice } from '../shared/ui/choice.tsx'
+import { Choice, ChoiceGroup } from '../shared/ui/choice.tsx'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import styles from './token-settings.module.css'
 
@@ -12,13 +12,14 @@ export function TokenModels() {
     queryFn: ({ signal }) => api.tokens.bindable.query(undefined, { signal }),
   })
   return (
-    <fieldset className={styles.models}>
-      <legend>{t('app.settings.tokenModels')}</legend>
+    <ChoiceGroup label={t('app.settings.tokenModels')}>
       {data?.length === 0 && <p className="hint">{t('app.settings.tokenModelsMissing')}</p>}
-      {data?.map(({ name, label }) => (
-        <Choice key={name} name="model" value={name} label={label === name ? name : `${label} (${name})`} />
-      ))}
+      <div className={styles.models}>
+        {data?.map(({ name, label }) => (
+          <Choice key={name} name="model" value={name} label={label === name ? name : `${label} (${name})`} />
+        ))}
+      </div>
       <ErrorMessage error={error} />
-    </fieldset>
+    </ChoiceGroup>
   )
 }

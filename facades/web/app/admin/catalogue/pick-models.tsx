@@ -2,10 +2,11 @@ import { useQuery } from '@tanstack/react-query'
 import { api } from '../../shared/api/client.ts'
 import { withFreshSession } from '../../shared/fresh-session.tsx'
 import { t } from '../../shared/text/labels.ts'
+import { ChoiceGroup } from '../../shared/ui/choice.tsx'
 import { ErrorMessage } from '../../shared/ui/error-message.tsx'
 import { ActionButton } from '../action-button.tsx'
 import { withServiceReason } from '../admin-queries.ts'
-import { CheckInput, ChoiceGroup } from '../form-fields.tsx'
+import { CheckInput } from '../form-fields.tsx'
 import type { Provider } from './catalogue.ts'
 
 /** Asks a provider for its own list, which also tests its address and key, and adds the chosen models. */

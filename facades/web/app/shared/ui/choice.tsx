@@ -26,3 +26,11 @@ export function ExplainedChoice({ hint, ...choice }: ChoiceProps & { hint: strin
     </div>
   )
 }
+
+/** Check boxes or radio buttons under one label. */
+export const ChoiceGroup = ({ label, children }: { label: string; children: ReactNode }) => (
+  <fieldset className={styles.group}>
+    <legend>{label}</legend>
+    {children}
+  </fieldset>
+)
