@@ -236,7 +236,8 @@ export interface ListedVersion {
 export const listVersions = statement<ListedVersion>(
   'list-assistant-versions',
   `with found as (
-     select v.*, u.name as author from ${assistants} a join ${versions} v on v.assistant_id = a.id left join ${users} u on u.id = v.author_id
+     select v.number, v.name, v.created_at, v.published_at, v.approved_at, v.knowledge_id, v.knowledge_hash, u.name as author
+       from ${assistants} a join ${versions} v on v.assistant_id = a.id left join ${users} u on u.id = v.author_id
       where a.handle = $2 and ${isEditor('a', '$1::int')}),
    current as materialized (
      select k.id, ${hashKnowledge('k.id')} as hash from (select distinct knowledge_id as id from found where knowledge_id is not null) k)

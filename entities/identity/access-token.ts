@@ -40,7 +40,7 @@ export const AccessToken = defineEntity({
     previous: p.json<EarlierSecret[]>().nullable().hidden(),
     holder: p.enum(holders).default('person'),
     abilities: p.array().$type<Ability[]>(),
-    /** What it may ask; null for everything that its person may. It has no foreign keys, so nothing that is deleted widens it. */
+    /** The models and assistants that it may ask; null for all that its person may. Without foreign keys, no deletion widens it. */
     models: p.json<BoundModel[]>().nullable(),
     expiresAt: moment().nullable(),
     lastUsedAt: moment().nullable(),

@@ -32,7 +32,7 @@ export const listBindable = (
     names,
   ])
 
-const refuse = (name: string) =>
+const describeRefusal = (name: string) =>
   `must name models and assistants that the person may use with a token, unlike '${name}'`
 
 /**
@@ -47,7 +47,7 @@ export async function bindModels(
   if (!names) return null
   const offered = new Map((await listBindable(ctx, person, names)).map((model) => [model.name, model.assistantId]))
   const issues = names.flatMap((name, at) =>
-    offered.has(name) ? [] : [{ path: ['models', at], message: refuse(name) }],
+    offered.has(name) ? [] : [{ path: ['models', at], message: describeRefusal(name) }],
   )
   if (issues.length > 0) throw new Problem('invalid', { issues })
   return names.map((name) => {

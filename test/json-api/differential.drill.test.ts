@@ -76,7 +76,7 @@ const nameOf = ({ method, url }: Route) => `${method} ${url}`
 
 type App = Awaited<ReturnType<typeof start>>
 
-/** What a token may do depends on the route alone, so one in eight inputs shows it. */
+/** The rights of a token depend on the route alone, so one in eight inputs shows them. */
 const inputsOf = (caller: (typeof callers)[number], route: Route) =>
   buildInputs(route).filter((_, at) => caller !== 'adminReading' || at % 8 === 0)
 

@@ -5,7 +5,7 @@ import type { StoredAssistant } from '../shared/assistants/content.ts'
 import { ASSISTANTS_KEY, refreshAssistants } from '../shared/models/assistants.ts'
 import { t } from '../shared/text/labels.ts'
 import { ActionForm } from '../shared/ui/action-form.tsx'
-import { Choice, ExplainedChoice } from '../shared/ui/choice.tsx'
+import { Choice, ChoiceGroup, ExplainedChoice } from '../shared/ui/choice.tsx'
 import { ConfirmButton } from '../shared/ui/confirm-button.tsx'
 import { ErrorMessage, InlineError } from '../shared/ui/error-message.tsx'
 import { Facts } from '../shared/ui/facts.tsx'
@@ -63,8 +63,7 @@ function SharingForm({ stored }: { stored: StoredAssistant }) {
       kind="quiet"
       submit={share}
     >
-      <fieldset className={styles.choices}>
-        <legend>{t('app.assistants.audience')}</legend>
+      <ChoiceGroup label={t('app.assistants.audience')}>
         {(Object.keys(audienceLabels) as Audience[]).map((each) => (
           <Choice
             key={each}
@@ -75,7 +74,7 @@ function SharingForm({ stored }: { stored: StoredAssistant }) {
             label={t(audienceLabels[each])}
           />
         ))}
-      </fieldset>
+      </ChoiceGroup>
       {audience === 'groups' && <GroupChoices chosen={groups} choose={setGroups} />}
       <EditorsField
         editors={editors}
@@ -134,8 +133,7 @@ function GroupChoices({ chosen, choose }: GroupChoicesProps) {
   const toggle = (group: string, isChosen: boolean) =>
     choose(isChosen ? [...chosen, group] : chosen.filter((each) => each !== group))
   return (
-    <fieldset className={styles.choices}>
-      <legend>{t('app.assistants.groups')}</legend>
+    <ChoiceGroup label={t('app.assistants.groups')}>
       <ErrorMessage error={error} />
       {listed.length === 0 && !error && <p className="hint">{t('app.assistants.noGroups')}</p>}
       {listed.map((group) => (
@@ -146,6 +144,6 @@ function GroupChoices({ chosen, choose }: GroupChoicesProps) {
           label={group}
         />
       ))}
-    </fieldset>
+    </ChoiceGroup>
   )
 }

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { api } from '../shared/api/client.ts'
 import type { FieldsProps } from '../shared/assistants/content.ts'
 import { t } from '../shared/text/labels.ts'
-import { Choice } from '../shared/ui/choice.tsx'
+import { Choice, ChoiceGroup } from '../shared/ui/choice.tsx'
 import { ErrorMessage } from '../shared/ui/error-message.tsx'
 import styles from './editor-page.module.css'
 
@@ -19,8 +19,7 @@ export function ToolFields({ form: { model, tools }, change, models }: FieldsPro
   const toggle = (name: string, isChosen: boolean) =>
     change({ tools: isChosen ? [...(tools ?? []), name] : (tools ?? []).filter((each) => each !== name) })
   return (
-    <fieldset className={styles.choices}>
-      <legend>{t('app.assistants.tools')}</legend>
+    <ChoiceGroup label={t('app.assistants.tools')}>
       <Choice
         type="radio"
         name="tools"
@@ -48,6 +47,6 @@ export function ToolFields({ form: { model, tools }, change, models }: FieldsPro
         </div>
       )}
       <ErrorMessage error={error} />
-    </fieldset>
+    </ChoiceGroup>
   )
 }
