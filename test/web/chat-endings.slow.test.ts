@@ -95,6 +95,7 @@ describeWith('chromium')('a question without an answer', () => {
     await svc.rows(`delete from conversations where name = 'Filler'`)
     await page.getByRole('button', { name: 'Send', exact: true }).click()
     await article('Good day.').waitFor()
+    await chat.answered()
   })
 
   test('says that the page was reloaded before the answer came', async () => {
@@ -188,8 +189,9 @@ describeWith('chromium')('a question without an answer', () => {
     await page.reload()
 
     await article('The beginning.').getByText('This answer was interrupted.').waitFor()
+    const ofThisChat = 'conversation_id = (select max(id) from conversations)'
     expect(
-      await svc.rows("select from conversation_messages where role = 'assistant' and not is_complete"),
+      await svc.rows(`select from conversation_messages where ${ofThisChat} and role = 'assistant' and not is_complete`),
     ).toHaveLength(1)
   })
 

@@ -289,7 +289,8 @@ describeWith('chromium')('around a chat', () => {
     await page.reload()
     await page.getByText('Please review and accept this first: House rules').waitFor()
     await page.getByRole('textbox', { name: 'Message' }).fill('May I?')
-    expect(await page.getByRole('button', { name: 'Send', exact: true }).isDisabled()).toBe(true)
+    // While the chat loads, a question can be sent ahead; it then waits like any other.
+    await expect.poll(() => page.getByRole('button', { name: 'Send', exact: true }).isDisabled()).toBe(true)
 
     await page.getByRole('button', { name: 'Review' }).click()
     await page.getByRole('dialog').getByText('kind').waitFor()
