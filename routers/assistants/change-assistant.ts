@@ -14,7 +14,7 @@ import { lockPerson } from '../../entities/identity/user.sql.ts'
 import { runInTransaction } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { listBoundModels } from '../core/model-binding.ts'
-import { type Issue, Problem } from '../core/problems.ts'
+import { createQuotaProblem, type Issue, Problem } from '../core/problems.ts'
 import { createTransactionSql, runForOneRow, runStatement } from '../core/run-statement.ts'
 import { listUsableGroups } from '../verbs/viewer.ts'
 import {
@@ -76,7 +76,7 @@ async function insertOwn(
   return runInTransaction(ctx, undefined, async (em) => {
     await runStatement(em, lockPerson, [person])
     const { count } = await runForOneRow(em, countOwnAssistants, [person])
-    if (count >= MAX_OWN) throw new Problem('conflict', { detail: `A person owns at most ${MAX_OWN} assistants.` })
+    if (count >= MAX_OWN) throw createQuotaProblem(`A person owns at most ${MAX_OWN} assistants.`)
     const id = await insertHandle(ctx, em, handle, person)
     await writeVersion(ctx, em, { id, number: 1, author: person, content, avatar })
     // A private assistant needs no approval.
@@ -114,8 +114,7 @@ export async function writeVersion(
   em: EntityManager,
   { id, number, author, content, avatar }: NewVersion,
 ): Promise<void> {
-  if (number > MAX_VERSIONS)
-    throw new Problem('conflict', { detail: `An assistant has at most ${MAX_VERSIONS} versions.` })
+  if (number > MAX_VERSIONS) throw createQuotaProblem(`An assistant has at most ${MAX_VERSIONS} versions.`)
   const { name, description, model, fallback, parameters, tools, knowledge, tags, allowModelSelect } = content
   const settings = [name, description, model, fallback, JSON.stringify(parameters), tools]
   const texts = sealTexts(vault, content)

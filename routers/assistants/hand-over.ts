@@ -1,5 +1,5 @@
 import { countOwnAssistants, handOverAssistant } from '../../entities/assistants/assistant.sql.ts'
-import { Problem } from '../core/problems.ts'
+import { createQuotaProblem, Problem } from '../core/problems.ts'
 import { runForOneRow, runStatement } from '../core/run-statement.ts'
 import { changeAnswering, lockEditable, type PersonContext, recordChange } from './assistant-changes.ts'
 import { MAX_OWN } from './change-assistant.ts'
@@ -17,7 +17,7 @@ export async function handOver(
     if (!given)
       throw new Problem('invalid', { issues: [{ path: ['editor'], message: 'is no editor of the assistant' }] })
     const { count } = await runForOneRow(em, countOwnAssistants, [given.owner])
-    if (count > MAX_OWN) throw new Problem('conflict', { detail: `A person owns at most ${MAX_OWN} assistants.` })
+    if (count > MAX_OWN) throw createQuotaProblem(`A person owns at most ${MAX_OWN} assistants.`)
     recordChange(ctx, handle, { owner: { before: username, after: editor } })
     return { handle, owner: editor }
   })

@@ -58,6 +58,7 @@ const errorKinds = {
   unknown_language: ['BAD_REQUEST', 'Invalid language'],
   not_found: ['NOT_FOUND', 'There is no such record.'],
   invalid: ['UNPROCESSABLE_CONTENT', 'The input is not valid.'],
+  quota_reached: ['UNPROCESSABLE_CONTENT', 'There is no room for more. Delete what is no longer needed.'],
   invalid_query: ['BAD_REQUEST', 'A query parameter is not valid.'],
   precondition_failed: ['PRECONDITION_FAILED', 'The record has changed in the meantime.', { header: 'If-Match' }],
   precondition_required: [
@@ -210,3 +211,6 @@ export class Problem extends TRPCError {
     this.isFinal = isFinal
   }
 }
+
+/** Creates the refusal of what a person, a room or another record has too many of, or too many bytes. */
+export const createQuotaProblem = (detail: string) => new Problem('quota_reached', { detail })

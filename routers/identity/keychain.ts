@@ -91,15 +91,16 @@ export async function enforceQuota(
   if (isMixed && !mayMix) throw new Problem('keychain_rewrapped')
   const hasGrownBeyond = (measure: 'entries' | 'bytes', limit: number) =>
     after[measure] > limit && after[measure] > before[measure]
-  if (hasGrownBeyond('entries', maxEntries)) throw createQuotaProblem(member, `${maxEntries} entries`)
-  if (hasGrownBeyond('bytes', maxBytes)) throw createQuotaProblem(member, `${maxBytes} bytes of keys and values`)
+  if (hasGrownBeyond('entries', maxEntries)) throw createKeychainQuotaProblem(member, `${maxEntries} entries`)
+  if (hasGrownBeyond('bytes', maxBytes))
+    throw createKeychainQuotaProblem(member, `${maxBytes} bytes of keys and values`)
 }
 
 export const readKeychainState = (em: EntityManager, userId: number): Promise<KeychainState> =>
   runForOneRow(em, measureKeychain, [userId])
 
-const createQuotaProblem = (member: string, limit: string) =>
-  new Problem('invalid', {
+const createKeychainQuotaProblem = (member: string, limit: string) =>
+  new Problem('quota_reached', {
     detail: `A keychain has at most ${limit}.`,
     issues: [{ path: [member], message: `would give the keychain more than ${limit}` }],
   })

@@ -17,13 +17,12 @@ import {
 import { groupList } from '../catalogue/schemas.ts'
 import { runInTransaction } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
-import { Problem } from '../core/problems.ts'
+import { createQuotaProblem, Problem } from '../core/problems.ts'
 import { runStatement } from '../core/run-statement.ts'
 import { about, adminSession, router, userWith, withBodySize } from '../core/trpc.ts'
 import { rowId } from '../identity/user-selector.ts'
 import { availableLocales } from '../ports/locales.ts'
 import { sealedText } from './message-content.ts'
-import { createQuotaProblem } from './room-access.ts'
 
 /** The most prompts of a person, which is also the most that are imported at once. */
 const MAX_OWN = 200

@@ -10,7 +10,7 @@ import {
 } from '../../entities/rooms/room-member.sql.ts'
 import type { MemberRole } from '../../entities/rooms/room-member.ts'
 import type { Context } from '../core/context.ts'
-import { Problem } from '../core/problems.ts'
+import { createQuotaProblem, Problem } from '../core/problems.ts'
 import { runForOneRow, runStatement } from '../core/run-statement.ts'
 import { isUnrestricted, toViewer } from '../verbs/viewer.ts'
 
@@ -78,5 +78,3 @@ export function assertRoomForInvitation({ services }: Context, { invitations }: 
   const { invitations: limit } = services.settings.rooms
   if (invitations >= limit) throw createQuotaProblem(`At most ${limit} invitations to a room wait for an answer.`)
 }
-
-export const createQuotaProblem = (detail: string) => new Problem('invalid', { detail })

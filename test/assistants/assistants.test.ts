@@ -322,6 +322,17 @@ test('wrong content and sharing are refused in the words of the caller', async (
   expect((await share({ audience: 'private', editors: ['nobody-here'] })).issues?.[0]?.path).toEqual(['editors', 0])
 })
 
+test('a person owns at most 200 assistants, and is told so by a code', async () => {
+  const { svc, owner } = await createPeople()
+  await svc.rows(
+    `insert into assistants (handle, owner_id, created_at, updated_at)
+      select 'many-' || $1::int || '-' || n, $1, now(), now() from generate_series(1, 200) n`,
+    [owner.id],
+  )
+
+  expect(await owner.create(`more-${owner.id}`)).toMatchObject({ status: 422, problem: 'quota_reached' })
+})
+
 test('what people do with their assistants is in the audit log, without texts', async () => {
   const { svc, owner, handle } = await createPeople()
   await owner.create(handle)

@@ -257,19 +257,19 @@ test('a person at the quota replaces a file, and adds none', async () => {
   const owner = await addKnowledge(small)
   const text = (length: number, word: string) => word.padEnd(length, '.')
   expect((await owner.upload('a.md', text(60, 'walrus'))).status).toBe(200)
-  expect((await owner.upload('b.md', text(41, 'pelican'))).problem).toBe('invalid')
+  expect((await owner.upload('b.md', text(41, 'pelican'))).problem).toBe('quota_reached')
   expect((await owner.upload('b.md', text(40, 'pelican'))).status).toBe(200)
-  expect((await owner.upload('c.md', 'c')).problem).toBe('invalid')
+  expect((await owner.upload('c.md', 'c')).problem).toBe('quota_reached')
   await owner.untilRead()
 
   expect((await owner.upload('a.md', text(60, 'walrus'))).data).toMatchObject({ isNew: false })
-  expect((await owner.upload('a.md', text(61, 'gull'))).problem).toBe('invalid')
+  expect((await owner.upload('a.md', text(61, 'gull'))).problem).toBe('quota_reached')
   expect((await owner.upload('a.md', text(60, 'gull'))).data).toMatchObject({ isNew: true })
   expect((await owner.upload('a.md', text(60, 'tern'))).data).toMatchObject({ isNew: true })
   await owner.untilRead()
   expect(await owner.search('tern')).toHaveLength(1)
   const { data: other } = await owner.call('create', { name: 'Other' })
-  expect((await uploadKnowledge(small, { id: other.id, path: 'a.md' }, 'a', owner.token)).problem).toBe('invalid')
+  expect((await uploadKnowledge(small, { id: other.id, path: 'a.md' }, 'a', owner.token)).problem).toBe('quota_reached')
 })
 
 test('a file beyond the passages of a knowledge or a person says full', async () => {

@@ -237,9 +237,9 @@ test('the quota of a keychain also holds for the first keys, and keeps none', as
 
   const refusal = await browser.send('POST', '/handshake', { body: { ...keys, keychain } })
 
-  expect([refusal.status, refusal.body['message']]).toEqual([
+  expect([refusal.status, refusal.body]).toMatchObject([
     422,
-    'A keychain has at most 65536 bytes of keys and values.',
+    { code: 'quota_reached', message: 'A keychain has at most 65536 bytes of keys and values.' },
   ])
   expect(await small.rows(`select 1 from users where username = 'ada'`)).toEqual([])
   expect((await browser.send('POST', '/handshake', { body: keys })).status).toBe(200)
@@ -250,7 +250,10 @@ test('the quota of a keychain lets people above it change and remove, not add', 
   await fill(small, id, 40)
 
   expect((await update(browser, { set: [entry('full-1', 'room_key', 'x')] })).status).toBe(200)
-  expect((await update(browser, { set: [entry('new')] })).status).toBe(422)
+  expect(await update(browser, { set: [entry('new')] })).toMatchObject({
+    status: 422,
+    body: { errors: [{ code: 'quota_reached', source: { pointer: '/set' } }] },
+  })
   expect((await update(browser, { remove: [entry('full-1')].map(slot) })).status).toBe(200)
   expect(await keysOf(browser)).toHaveLength(42)
 })

@@ -143,7 +143,7 @@ test('a person has at most a hundred folders and a hundred pinned conversations'
   )
 
   for (const change of [{ isPinned: true }, { folder: 'One more' }])
-    await expect(conversations.organize.mutate({ slug, ...change })).rejects.toMatchObject({ code: 'invalid' })
+    await expect(conversations.organize.mutate({ slug, ...change })).rejects.toMatchObject({ code: 'quota_reached' })
   await conversations.organize.mutate({ slug, folder: 'Folder 1' })
 })
 
@@ -159,7 +159,9 @@ test('a deleted conversation keeps pin and folder until it can no longer be rest
   await conversations.discard.mutate({ slug: gone })
 
   for (const change of [{ isPinned: true }, { folder: 'One more' }])
-    await expect(conversations.organize.mutate({ slug: other, ...change })).rejects.toMatchObject({ code: 'invalid' })
+    await expect(conversations.organize.mutate({ slug: other, ...change })).rejects.toMatchObject({
+      code: 'quota_reached',
+    })
   expect(await conversations.restore.mutate({ slug: gone })).toMatchObject({ isPinned: true, folder: 'Alone' })
 })
 

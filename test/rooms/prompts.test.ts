@@ -50,7 +50,11 @@ describe('own prompts', () => {
     const { prompts } = await openAs()
     await prompts.create.mutate({ prompts: Array.from({ length: 199 }, (_, n) => seal(`${n}`)) })
 
-    await expect(prompts.create.mutate({ prompts: [seal('a'), seal('b')] })).rejects.toThrow('at most 200 prompts')
+    await expect(prompts.create.mutate({ prompts: [seal('a'), seal('b')] })).rejects.toMatchObject({
+      code: 'quota_reached',
+      status: 422,
+      message: expect.stringContaining('at most 200 prompts'),
+    })
 
     expect((await prompts.list.query()).own).toHaveLength(199)
   })

@@ -217,11 +217,11 @@ test('sizes and numbers are bounded, and an upload that is refused leaves no fil
   })
   const owner = await addSharer(small)
   const [first, second] = [(await owner.create()).data.id, (await owner.create()).data.id]
-  expect(await owner.create()).toMatchObject({ status: 422 })
+  expect(await owner.create()).toMatchObject({ status: 422, problem: 'quota_reached' })
   expect(await owner.upload(first, 'x'.repeat(2001))).toMatchObject({ status: 413 })
   expect(await owner.upload(first, '')).toMatchObject({ status: 422 })
   expect(await owner.upload(first, 'x'.repeat(2000))).toMatchObject({ status: 200 })
-  expect(await owner.upload(second, 'x'.repeat(1001))).toMatchObject({ status: 422 })
+  expect(await owner.upload(second, 'x'.repeat(1001))).toMatchObject({ status: 422, problem: 'quota_reached' })
   // A copy that replaces another one needs only the room that it takes more.
   expect(await owner.upload(first, 'y'.repeat(2000))).toMatchObject({ status: 200 })
   expect(await owner.create({ days: 0 })).toMatchObject({ status: 400 })

@@ -10,7 +10,7 @@ import {
 import { lockPerson } from '../../../entities/identity/user.sql.ts'
 import { runInTransaction, withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
-import { Problem } from '../../core/problems.ts'
+import { createQuotaProblem, Problem } from '../../core/problems.ts'
 import { runForOneRow, runStatement } from '../../core/run-statement.ts'
 import { createUnknownKnowledge } from './upload.ts'
 
@@ -26,7 +26,7 @@ export async function createKnowledge(
     await runStatement(em, lockPerson, [owner])
     const { count } = await runForOneRow(em, countKnowledge, [owner])
     if (count >= MAX_KNOWLEDGE)
-      throw new Problem('conflict', { detail: `A person has at most ${MAX_KNOWLEDGE} collections of knowledge.` })
+      throw createQuotaProblem(`A person has at most ${MAX_KNOWLEDGE} collections of knowledge.`)
     const [created] = await runStatement(em, insertKnowledge, [owner, name])
     if (!created) throw new Problem('conflict', { detail: `You have knowledge of the name '${name}' already.` })
     return { ...created, name }

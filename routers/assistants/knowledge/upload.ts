@@ -16,7 +16,7 @@ import type { Context, IncomingFile } from '../../core/context.ts'
 import { FileInspector } from '../../core/files/file-inspector.ts'
 import { RandomAccessFile } from '../../core/files/random-access-file.ts'
 import { createTooLargeProblem, withUploadTimeout } from '../../core/incoming-file.ts'
-import { Problem } from '../../core/problems.ts'
+import { createQuotaProblem, Problem } from '../../core/problems.ts'
 import { createTransactionSql, runForOneRow, runStatement } from '../../core/run-statement.ts'
 import type { StoredFile } from '../../ports/files/file-store.ts'
 import { KNOWLEDGE_FINGERPRINT, type Vault } from '../../ports/vault.ts'
@@ -138,7 +138,7 @@ async function assertWithinQuota({ services }: Context, sql: Sql, place: Place, 
     place.path,
   ])
   if (used.files >= filesPerPerson)
-    throw new Problem('invalid', { detail: `A person keeps at most ${filesPerPerson} files of knowledge.` })
+    throw createQuotaProblem(`A person keeps at most ${filesPerPerson} files of knowledge.`)
   if (used.bytes + additionalBytes <= bytesPerPerson) return used
-  throw new Problem('invalid', { detail: `A person keeps at most ${bytesPerPerson} bytes of knowledge.` })
+  throw createQuotaProblem(`A person keeps at most ${bytesPerPerson} bytes of knowledge.`)
 }

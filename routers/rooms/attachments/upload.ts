@@ -8,7 +8,7 @@ import { FileInspector } from '../../core/files/file-inspector.ts'
 import type { FileKind } from '../../core/files/file-kind.ts'
 import { RandomAccessFile } from '../../core/files/random-access-file.ts'
 import { createTooLargeProblem, withUploadTimeout } from '../../core/incoming-file.ts'
-import { Problem } from '../../core/problems.ts'
+import { createQuotaProblem, Problem } from '../../core/problems.ts'
 import { createTransactionSql, runStatement } from '../../core/run-statement.ts'
 import type { StoredFile } from '../../ports/files/file-store.ts'
 import type { RecordOf } from '../../resource/record.ts'
@@ -99,7 +99,7 @@ function storeAttachment(ctx: Context, { person, name, clientEncrypted, file, ki
 async function assertWithinQuota({ services }: Context, sql: Sql, person: number, additionalBytes: number) {
   const { bytesPerPerson, perPerson } = services.settings.attachments
   const [usage = { files: 0, bytes: 0, pending: 0 }] = await sql(sumFilesOfUploader, [person])
-  if (usage.files >= perPerson) throw new Problem('invalid', { detail: `A person keeps at most ${perPerson} files.` })
+  if (usage.files >= perPerson) throw createQuotaProblem(`A person keeps at most ${perPerson} files.`)
   if (usage.bytes + Math.max(additionalBytes, MIN_COUNTED_BYTES) <= bytesPerPerson) return usage
-  throw new Problem('invalid', { detail: `A person keeps at most ${bytesPerPerson} bytes of files.` })
+  throw createQuotaProblem(`A person keeps at most ${bytesPerPerson} bytes of files.`)
 }

@@ -26,11 +26,10 @@ import { listCopiesOfConversations } from '../../../entities/rooms/shared-link.s
 import type { ChangeTransaction } from '../../core/change-recorder.ts'
 import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
-import { Problem } from '../../core/problems.ts'
+import { createQuotaProblem, Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import { toViewer } from '../../verbs/viewer.ts'
 import { sealedText } from '../message-content.ts'
-import { createQuotaProblem } from '../room-access.ts'
 import { roomText } from '../rooms.ts'
 
 export const slug = z.string().min(1).max(100).describe('The name of the conversation in addresses.')

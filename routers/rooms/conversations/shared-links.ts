@@ -23,12 +23,11 @@ import { withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import type { Erasure } from '../../core/hooks.ts'
 import { withUploadTimeout } from '../../core/incoming-file.ts'
-import { Problem } from '../../core/problems.ts'
+import { createQuotaProblem, Problem } from '../../core/problems.ts'
 import { runStatement } from '../../core/run-statement.ts'
 import type { SharedLinkSettings } from '../../core/settings.ts'
 import { toViewer } from '../../verbs/viewer.ts'
 import { sealedText } from '../message-content.ts'
-import { createQuotaProblem } from '../room-access.ts'
 import { lockOwnConversation, slug } from './conversations.ts'
 
 /** An address is 128 random bits, so that nobody finds one by guessing. */

@@ -60,7 +60,8 @@ test('nobody writes more than the limits allow', async () => {
   const left = await bob.send('GET', '/req/conv?size=200')
   for (let n = (left.body['data'] as []).length; n < 40; n++) await begin(bob)
   const refused = await bob.send('POST', '/req/conv/createChat', { body: {} })
-  expect(refused).toMatchObject({ status: 422, body: { message: 'A person has at most 40 conversations.' } })
+  const message = 'A person has at most 40 conversations.'
+  expect(refused).toMatchObject({ status: 422, body: { message, errors: [{ code: 'quota_reached' }] } })
 })
 
 test('who has more than they may have can still have less', async () => {

@@ -142,9 +142,8 @@ function putFile(id: number, file: File, { signal, showProgress }: PutOptions): 
 }
 
 function explainRefusal({ status, response }: XMLHttpRequest): string {
-  const message = String((response as { error?: { message?: string } } | null)?.error?.message ?? '')
   if (status === 413) return t('app.files.tooLargeForService')
   if (status === 415) return t('app.knowledge.noText')
-  if (message.includes('files of knowledge')) return t('app.knowledge.tooManyFiles')
-  return t(message.includes('bytes of knowledge') ? 'app.knowledge.tooManyBytes' : 'app.files.refused')
+  const { error } = (response ?? {}) as { error?: { data?: { problem?: string } } }
+  return t(error?.data?.problem === 'quota_reached' ? 'app.knowledge.full' : 'app.files.refused')
 }

@@ -59,26 +59,19 @@ function sendForm(
   })
 }
 
-interface RefusalReason {
-  code?: string
-  /** The part of the request that was refused. */
-  source?: object
-}
-
 interface UploadResponse {
   data?: { id: string }
-  errors?: RefusalReason[]
+  errors?: { code: string }[]
 }
 
 function readUploadResult({ status, response }: XMLHttpRequest): UploadResult {
   const { data, errors } = (response ?? {}) as UploadResponse
   if (data) return { id: data.id }
-  return { refusal: t(status === 413 ? 'app.files.tooLargeForService' : getRefusalLabel(errors?.[0])) }
+  return { refusal: t(status === 413 ? 'app.files.tooLargeForService' : getRefusalLabel(errors?.[0]?.code)) }
 }
 
-function getRefusalLabel({ code = '', source }: RefusalReason = {}): string {
-  // Only the refusal of more files than a person may keep names no part of the request.
-  if (code === 'invalid' && !source) return 'app.error.full'
+function getRefusalLabel(code: string | undefined): string {
+  if (code === 'quota_reached') return 'app.error.quota_reached'
   return code === 'invalid' || code === 'unsupported_media_type' ? 'app.files.kind' : 'app.files.refused'
 }
 

@@ -17,7 +17,6 @@ export function describeError(error: unknown): string {
   if (error.retryAt && hasLabel(untilKey)) return t(untilKey, { time: formatTimeWithSeconds(error.retryAt) })
   const keys = [
     ...(isTooLong(error) ? ['app.error.context_length_exceeded'] : []),
-    ...(isOverQuota(error) ? ['app.error.full'] : []),
     `app.error.field.${field}`,
     `app.error.${error.code}`,
     `page.error.${error.code}`,
@@ -33,9 +32,8 @@ const isFailedImport = (error: unknown): boolean =>
 
 export const isNotFound = (error: unknown): boolean => error instanceof SvcError && error.code === 'not_found'
 
-/** Returns true if there is no room for more. Only this refusal of an input names no member. */
-export const isOverQuota = (error: unknown): boolean =>
-  error instanceof SvcError && error.code === 'invalid' && error.issues.length === 0
+/** Returns true if there is no room for more. */
+export const isOverQuota = (error: unknown): boolean => error instanceof SvcError && error.code === 'quota_reached'
 
 /** Returns true if a model was asked to read more than it can, by the service's estimate or the provider's word. */
 const isTooLong = (error: unknown): boolean =>
