@@ -181,8 +181,9 @@ function* splitLong(text: string, piece: Piece): Generator<Piece, void> {
   const step = Math.max(1, Math.floor(((piece.to - piece.from) * MAX_TOKENS) / piece.tokens / 1.1))
   for (let at = piece.from; at < piece.to; ) {
     const limit = Math.min(piece.to, at + step)
-    const space = limit < piece.to ? text.lastIndexOf(' ', limit) : -1
-    const end = space > at ? space + 1 : skipHalfCharacter(text, limit)
+    // Only this part is looked through: a long text without a space would be read from its beginning each time.
+    const space = limit < piece.to ? text.slice(at, limit + 1).lastIndexOf(' ') : -1
+    const end = space > 0 ? at + space + 1 : skipHalfCharacter(text, limit)
     yield measure(text, at, end)
     at = end
   }
