@@ -73,21 +73,32 @@ test('the text of a Word document marks headings with their numbers, and tables'
   ])
 })
 
+/** A text document of OpenDocument with headings of these levels, each with its level as its text. */
+const makeHeadings = (levels: readonly string[]) =>
+  makeZip([
+    { name: 'mimetype', content: 'application/vnd.oasis.opendocument.text' },
+    {
+      name: 'content.xml',
+      content: `<office:document-content xmlns:office="${odf}:office:1.0" xmlns:text="${odf}:text:1.0"><office:body><office:text>${levels.map((level) => `<text:h text:outline-level="${level}">${level}</text:h>`).join('')}</office:text></office:body></office:document-content>`,
+    },
+  ])
+
 test('a heading of an impossible level is one of the first level', async () => {
   const headings = ['-3', '99999999999999999999'].map((level) =>
     buildParagraph(buildRun(`Level ${level}`), `<w:pStyle w:val="Heading${level}"/>`),
   )
-  const content = `<office:document-content xmlns:office="${odf}:office:1.0" xmlns:text="${odf}:text:1.0"><office:body><office:text><text:h text:outline-level="first">One</text:h></office:text></office:body></office:document-content>`
-  const document = makeZip([
-    { name: 'mimetype', content: 'application/vnd.oasis.opendocument.text' },
-    { name: 'content.xml', content },
-  ])
 
   expect(await listPlaces(makeWord({ body: headings.join('') }), 'docx')).toEqual([
     ['heading', 1, 'Level -3'],
     ['heading', 1, 'Level 99999999999999999999'],
   ])
-  expect(await listPlaces(document, 'odt')).toEqual([['heading', 1, 'One']])
+  expect(await listPlaces(makeHeadings(['first']), 'odt')).toEqual([['heading', 1, 'first']])
+})
+
+test('headings are at most ten levels deep, whatever a file says', async () => {
+  const places = await listPlaces(makeHeadings(['9', '10', '11', '5000']), 'odt')
+
+  expect(places.map(([, level]) => level)).toEqual([9, 10, 10, 10])
 })
 
 test('a text with too many places ends there, and says that it is cut', async () => {

@@ -31,7 +31,7 @@ export function createTextCollector(max: number): TextCollector {
     },
     mark(kind, value) {
       if (remaining <= 0) return
-      if (marks.length < MAX_MARKS) marks.push({ kind, at: max - remaining, value: toMarkValue(value) })
+      if (marks.length < MAX_MARKS) marks.push({ kind, at: max - remaining, value: toMarkValue(kind, value) })
       else {
         // Text behind it would seem to stand at the last place that has a mark.
         truncated = true
@@ -52,10 +52,14 @@ export function createTextCollector(max: number): TextCollector {
   }
 }
 
+/** OpenDocument has the deepest headings. A passage has a heading of each level above it. */
+const DEEPEST_HEADING = 10
+
 /** A file may say anything of the level of a heading, and a parser hands on what it makes of it. */
-function toMarkValue(value: number | undefined): number {
+function toMarkValue(kind: TextMark['kind'], value: number | undefined): number {
   if (value === undefined) return 0
-  return Number.isSafeInteger(value) && value > 0 ? value : 1
+  if (!Number.isSafeInteger(value) || value < 1) return 1
+  return kind === 'heading' ? Math.min(value, DEEPEST_HEADING) : value
 }
 
 interface MarkedText {
