@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import type { Page } from 'playwright-core'
 import { beforeEach, expect, test } from 'vitest'
 import {
   answers,
@@ -172,6 +173,41 @@ describeWith('chromium')('two answers to one question', () => {
     await side('B').waitFor({ state: 'detached' })
     await chat.messages().getByText('I am chosen.').waitFor()
     await other.close()
+  })
+
+  test('stay with the one that another tab has chosen while they come', async () => {
+    const { page } = chat
+    const running = answerByModel()
+    await compare('Who is chosen early?')
+    await side('B').getByText('I am mock-2.').waitFor()
+    await side('A').getByText('I am mock-1.').waitFor()
+    // Of what comes, a part is stored each few seconds.
+    await page.evaluate('{ const now = Date.now; Date.now = () => now() + 6000 }')
+    running.open.get('mock-1')?.write(buildChunk({ delta: { content: ' I have more' } }))
+    const other = await page.context().newPage()
+    const choose = other.getByRole('button', { name: 'Go on with this: Answer A: First', exact: true })
+    const answer = (tab: Page) => tab.getByRole('article', { name: 'Message from First' })
+    await expect.poll(() => page.url()).toMatch(/chat\/./)
+    await other.goto(page.url())
+    await choose.click()
+
+    await expect.poll(() => upstream.requests.find(({ body }) => body.model === 'mock-2')?.abortedAt).toBeDefined()
+    running.open.get('mock-1')?.write(buildChunk({ delta: { content: ' to say.' } }))
+    running.end('mock-1')
+    for (const tab of [page, other]) {
+      await answer(tab).getByText('I am mock-1. I have more to say.').waitFor()
+      await tab.reload()
+      await answer(tab).getByText('I am mock-1. I have more to say.').waitFor()
+      await tab.getByRole('article', { name: /^Answer/ }).waitFor({ state: 'detached' })
+    }
+
+    // The other one is shown to whoever looks for it, also after a reload.
+    await other.getByRole('button', { name: 'Next version' }).click()
+    await other.getByText('You stopped this answer').waitFor()
+    await other.reload()
+    await other.getByText('You stopped this answer').waitFor()
+    await other.close()
+    await answer(page).waitFor()
   })
 
   test('keep what has come when the page is reloaded while both come', async () => {

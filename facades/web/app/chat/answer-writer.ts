@@ -1,10 +1,10 @@
 import { SvcError } from '../../../client/index.ts'
 import { sendOnClose } from '../shared/api/client.ts'
 import type { StoredMessage } from '../shared/api/types.ts'
-import type { Answer, Side } from '../shared/conversation/answer.ts'
+import type { Answer, Comparison } from '../shared/conversation/answer.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { readNumber, serializeAnswer, writeNumber } from './message-content.ts'
-import { putMessageInCache, updateMessage } from './messages.ts'
+import { lockComparison, putMessageInCache, readMessage, updateMessage } from './messages.ts'
 import { getCalls, isTemporary } from './temporary-chats.ts'
 import { recordReason } from './unanswered.ts'
 
@@ -25,7 +25,7 @@ interface AnswerTarget {
   /** The number of the stored message, if there is one already. */
   number: number | undefined
   /** Present if the answer stands beside that of another model. */
-  side: Side | undefined
+  comparison: Comparison | undefined
 }
 
 /** Stores an answer while it streams, at its end, and when the page is closed. */
@@ -42,6 +42,7 @@ export class AnswerWriter {
   #sealed: string | undefined
   #sealedAt = 0
   #wake: (() => void) | undefined
+  #isChosen = false
 
   constructor(target: AnswerTarget) {
     this.#target = target
@@ -51,6 +52,11 @@ export class AnswerWriter {
   /** The number of the stored message. */
   get number(): number | undefined {
     return this.#number
+  }
+
+  /** Records that another tab has chosen this answer of two. */
+  recordChoice(): void {
+    this.#isChosen = true
   }
 
   /** Stores the answer every few seconds. A failure is ignored, as the answer is stored again at its end. */
@@ -73,12 +79,12 @@ export class AnswerWriter {
    * or is aborted; throws at once if there is nothing to report to.
    */
   async finish(answer: Answer, signal: AbortSignal, report: ((error: unknown) => void) | undefined): Promise<void> {
-    const { key, slug, parent, side } = this.#target
+    const { key, slug, parent, comparison } = this.#target
     for (let delay = FIRST_RETRY_MS; ; delay = Math.min(delay * 2, MAX_RETRY_MS)) {
       try {
         const stored = await this.#write(answer, answer.cut === undefined)
         this.#sealed = undefined
-        recordReason({ slug, parent, side }, undefined)
+        recordReason({ slug, parent, side: comparison?.side }, undefined)
         await putMessageInCache(key, slug, stored)
         return
       } catch (error) {
@@ -116,7 +122,7 @@ export class AnswerWriter {
   #sealOccasionally(answer: Answer): void {
     if (Date.now() - this.#sealedAt < SEAL_MS) return
     this.#sealedAt = Date.now()
-    void this.#target.key.seal(serializeAnswer(answer)).then((sealed) => {
+    void this.#target.key.seal(this.#serialize(answer)).then((sealed) => {
       this.#sealed = sealed
     })
   }
@@ -156,14 +162,33 @@ export class AnswerWriter {
 
   async #send(answer: Answer, isComplete: boolean): Promise<StoredMessage> {
     const { slug, key, model, parent } = this.#target
-    const content = await key.seal(serializeAnswer(answer))
     this.#number ??= await this.#findSent()
-    if (this.#number !== undefined) return updateMessage({ slug, number: this.#number, content, isComplete })
+    if (this.#number !== undefined) return this.#update(this.#number, answer, isComplete)
+    const content = await key.seal(this.#serialize(answer))
     this.#sent.add(content)
     const message = { slug, role: 'assistant' as const, model, content, isComplete, parent }
     const stored = await getCalls(slug).sendMessage.mutate(message)
     this.#number = readNumber(stored.number)
     return stored
+  }
+
+  /** Another tab may have chosen the answer while it streams here, and that stays in what is stored of it. */
+  async #update(number: number, answer: Answer, isComplete: boolean): Promise<StoredMessage> {
+    const { slug, key, comparison } = this.#target
+    const update = async () =>
+      updateMessage({ slug, number, content: await key.seal(this.#serialize(answer)), isComplete })
+    if (!comparison) return update()
+    return lockComparison(comparison, async () => {
+      this.#isChosen ||= (await readMessage(key, slug, number))?.answer.comparison?.isChosen === true
+      return update()
+    })
+  }
+
+  #serialize(answer: Answer): string {
+    const { comparison } = answer
+    return serializeAnswer(
+      comparison && this.#isChosen ? { ...answer, comparison: { ...comparison, isChosen: true } } : answer,
+    )
   }
 
   /** Returns the number of a message that was stored although its response was lost; its content is like no other. */

@@ -14,7 +14,7 @@ export const ROOT_NUMBER = 0
 
 /**
  * Follows the tree from its beginning over a message to the newest one after it. Without a message, or with one that is
- * not loaded, the path leads to the newest message of all.
+ * not loaded, the path leads to the newest message of all. It passes over answers that were not chosen.
  */
 export function buildPath(messages: readonly OpenedMessage[], shownNumber: number | undefined): PathStep[] {
   const parents = mapParents(messages)
@@ -47,12 +47,29 @@ function findNewestAfter(
   parents: Parents,
   shownNumber: number | undefined,
 ): OpenedMessage | undefined {
-  if (shownNumber === undefined || !parents.has(shownNumber)) return messages.at(-1)
+  const unchosen = listUnchosen(messages, parents)
+  if (shownNumber === undefined || !parents.has(shownNumber))
+    return messages.findLast(({ number }) => !unchosen.has(number))
   const reached = new Set([shownNumber])
   // Parents precede their children.
   for (const [number, parent] of parents) if (reached.has(parent)) reached.add(number)
-  return messages.findLast(({ number }) => reached.has(number))
+  return messages.findLast(({ number }) => number === shownNumber || (reached.has(number) && !unchosen.has(number)))
 }
+
+/** Lists the answers beside one that was chosen, which may be newer than it. With one that has been followed, the chat went on. */
+function listUnchosen(messages: readonly OpenedMessage[], parents: Parents): ReadonlySet<number> {
+  const compared = messages.flatMap(({ number, answer: { comparison } }) =>
+    comparison ? [{ number, ...comparison }] : [],
+  )
+  const decided = new Set(compared.filter(({ isChosen }) => isChosen).map(({ id }) => id))
+  const followed = new Set(parents.values())
+  const unchosen = compared.filter(({ id, isChosen, number }) => decided.has(id) && !isChosen && !followed.has(number))
+  return new Set(unchosen.map(({ number }) => number))
+}
+
+/** Returns the number of the message to which the path leads if none was chosen. */
+export const findDefaultEnd = (messages: readonly OpenedMessage[]): number | undefined =>
+  findNewestAfter(messages, mapParents(messages), undefined)?.number
 
 /** Collects the messages from the beginning of a branch, as far as it is loaded, up to this message. */
 function collectPath(messages: readonly OpenedMessage[], parents: Parents, end: OpenedMessage): OpenedMessage[] {

@@ -8,7 +8,7 @@ import { findMaxInput, useAskable, withChosenBase } from '../shared/models/assis
 import type { ChatModel } from '../shared/models/models.ts'
 import { useSession } from '../shared/session.tsx'
 import { copyBeginning, copyFile } from '../shared/upload-file.ts'
-import { buildPath, type PathStep, ROOT_NUMBER, takeStepsUpTo } from './branches.ts'
+import { buildPath, findDefaultEnd, type PathStep, ROOT_NUMBER, takeStepsUpTo } from './branches.ts'
 import { useChatModel } from './chat-model.ts'
 import { usePreparation } from './chat-options.ts'
 import {
@@ -152,11 +152,12 @@ function useShownBranch({ slug, query, messages, isAnswering }: BranchContext) {
     // Without this, what another tab writes into another branch would take the shown one away.
     if (end !== undefined && !isAnswering && (isFound || !hasNextPage)) showBranch(end)
   }, [end, isAnswering, isFound, hasNextPage])
-  const isNewest = end === messages.at(-1)?.number
+  const defaultEnd = useMemo(() => findDefaultEnd(messages), [messages])
+  const isDefault = end === defaultEnd
   useEffect(() => {
     // The newest messages are shown anyway, and would have to be searched for where others have followed them since.
-    if (branch && isFound) writeShownBranch(slug, isNewest ? { visit: branch.visit } : branch)
-  }, [slug, branch, isFound, isNewest])
+    if (branch && isFound) writeShownBranch(slug, isDefault ? { visit: branch.visit } : branch)
+  }, [slug, branch, isFound, isDefault])
   return { steps, showBranch, targetNumber }
 }
 

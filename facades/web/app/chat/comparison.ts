@@ -1,9 +1,9 @@
 import { api } from '../shared/api/client.ts'
 import type { AiRequest } from '../shared/api/types.ts'
-import type { Comparison, Side } from '../shared/conversation/answer.ts'
+import { type Comparison, otherSide, type Side } from '../shared/conversation/answer.ts'
 import { buildRequest, type ChatContext, finishTurn } from './chat-requests.ts'
 import { type OpenedMessage, serializeAnswer } from './message-content.ts'
-import { putMessageInCache, updateMessage } from './messages.ts'
+import { lockComparison, putMessageInCache, readMessage, updateMessage } from './messages.ts'
 import { isKeeping } from './temporary-chats.ts'
 import { turns } from './turn.ts'
 import { type Compared, recordCompared, recordReason } from './unanswered.ts'
@@ -71,12 +71,17 @@ export function requestSide(chat: Omit<ChatContext, 'modelId'>, parent: number, 
 /** Records that the chat goes on with this answer. The other one ends, and stays as another version. */
 export async function chooseAnswer(
   { slug, key }: Omit<ChatContext, 'modelId'>,
-  { number, answer, isComplete }: OpenedMessage,
+  shown: OpenedMessage,
   comparison: Comparison,
 ): Promise<void> {
-  await turns.end(slug, comparison.side === 0 ? 1 : 0)
-  const chosen = { ...answer, comparison: { ...comparison, isChosen: true } }
-  const content = await key.seal(serializeAnswer(chosen))
-  await putMessageInCache(key, slug, await updateMessage({ slug, number, content, isComplete: isComplete ?? true }))
+  const { number } = shown
+  await turns.end(slug, otherSide(comparison.side))
+  const stored = await lockComparison(comparison, async () => {
+    // More of the answer may have come in another tab.
+    const { answer, isComplete } = (await readMessage(key, slug, number)) ?? shown
+    const content = await key.seal(serializeAnswer({ ...answer, comparison: { ...comparison, isChosen: true } }))
+    return updateMessage({ slug, number, content, isComplete: isComplete ?? true })
+  })
+  await putMessageInCache(key, slug, stored)
   turns.clearSides(slug)
 }

@@ -60,8 +60,8 @@ async function refreshChanged(changes: ReadonlySet<string>): Promise<void> {
     // A deleted conversation may have been restored.
     if (queryClient.getQueryState([MESSAGES, slug])?.status === 'error') reads.push(refreshMessages(slug))
   }
-  // The stored answer is older than one that streams here.
-  for (const slug of listSlugs(MESSAGES, CREATED)) if (!turns.isAnswering(slug)) reads.push(refreshMessages(slug))
+  // The stored answer is older than one that streams here. Of two answers, another tab may have chosen one.
+  for (const slug of listSlugs(MESSAGES, CREATED)) if (!turns.isAnsweringAlone(slug)) reads.push(refreshMessages(slug))
   await Promise.all(reads)
 }
 

@@ -2,6 +2,7 @@ import { type InfiniteData, infiniteQueryOptions, useInfiniteQuery, useQuery } f
 import { useMemo } from 'react'
 import { queryClient } from '../shared/api/client.ts'
 import type { StoredMessage } from '../shared/api/types.ts'
+import type { Comparison } from '../shared/conversation/answer.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
 import { OwnChanges } from '../shared/own-changes.ts'
 import { useSession } from '../shared/session.tsx'
@@ -90,6 +91,20 @@ export async function readPathTo(
     next = page.next
   }
 }
+
+/** Reads a message as it is stored now. */
+export async function readMessage(
+  key: ConversationKey,
+  slug: string,
+  number: number,
+): Promise<OpenedMessage | undefined> {
+  const { messages } = await readPage(key, slug, { size: 1, before: writeNumber(number + 1) })
+  return messages.find((message) => message.number === number)
+}
+
+/** Has one tab of the browser change two compared answers at a time, so that none overwrites what another has chosen. */
+export const lockComparison = <Result>({ id }: Comparison, change: () => Promise<Result>): Promise<Result> =>
+  navigator.locks.request(`svc:comparison:${id}`, change)
 
 const getSummariesKey = (slug: string) => ['earlier-summary', slug]
 

@@ -1,7 +1,8 @@
-import type { Comparison, Side } from '../shared/conversation/answer.ts'
+import { useEffect } from 'react'
+import { type Comparison, otherSide, type Side } from '../shared/conversation/answer.ts'
 import type { PathStep } from './branches.ts'
 import type { OpenedMessage } from './message-content.ts'
-import { isStreaming, type Turn, useTurn } from './turn.ts'
+import { isStreaming, type Turn, turns, useTurn } from './turn.ts'
 
 /** One side of a comparison: the answer while it streams or has failed, or as it is stored. */
 interface ComparedAnswer {
@@ -28,20 +29,26 @@ export function useShownComparison(
   messages: readonly OpenedMessage[],
   steps: readonly PathStep[],
 ): ShownComparison | undefined {
-  const turns = [useTurn(slug, 0), useTurn(slug, 1)] as const
-  const running = turns[0] ?? turns[1]
+  const sideTurns = [useTurn(slug, 0), useTurn(slug, 1)] as const
+  const running = sideTurns[0] ?? sideTurns[1]
   const end = steps.at(-1)
   const comparison = running?.comparison ?? end?.message.answer.comparison
-  if (!comparison) return undefined
   const parent = running?.parent ?? end?.parentNumber ?? 0
   const siblings = messages.filter(
-    (message) => message.parent === parent && message.answer.comparison?.id === comparison.id,
+    ({ parent: of, answer }) => comparison && of === parent && answer.comparison?.id === comparison.id,
   )
-  const isRunning = turns.some(isStreaming)
+  const isRunning = sideTurns.some(isStreaming)
+  const chosen = siblings.find(({ answer }) => answer.comparison?.isChosen)?.answer.comparison?.side
+  useEffect(() => {
+    // Another tab has chosen while this one asks for the other answer.
+    if (!isRunning || chosen === undefined) return
+    turns.recordChoice(slug, chosen)
+    void turns.end(slug, otherSide(chosen))
+  }, [slug, isRunning, chosen])
   // Another tab may have chosen, while this one still knows of a failure.
-  if (!isRunning && siblings.some(({ answer }) => answer.comparison?.isChosen)) return undefined
+  if (!comparison || (!isRunning && chosen !== undefined)) return undefined
   const findAnswer = (side: Side): ComparedAnswer => ({
-    turn: turns[side],
+    turn: sideTurns[side],
     message: siblings.findLast(({ answer }) => answer.comparison?.side === side),
   })
   return {

@@ -71,7 +71,7 @@ class RunningTurn {
     this.#show = show
     const side = comparison?.side
     this.#question = { slug, parent, side }
-    this.writer = new AnswerWriter({ slug, key, model, parent, number: partialAnswer?.number, side })
+    this.writer = new AnswerWriter({ slug, key, model, parent, number: partialAnswer?.number, comparison })
     this.#builder = new AnswerBuilder(partialAnswer?.answer ?? { ...emptyAnswer, ...(comparison && { comparison }) })
   }
 
@@ -159,9 +159,19 @@ class TurnStore {
     return lanes.some((side) => this.#running.get(writeLane(slug, side))?.hasEnded === false)
   }
 
+  /** Returns true while an answer streams that stands alone. */
+  isAnsweringAlone(slug: string): boolean {
+    return this.#running.get(writeLane(slug, undefined))?.hasEnded === false
+  }
+
   /** Stops the answers of a conversation, or the one on this side. */
   stop(slug: string, side?: Side): void {
     for (const each of selectLanes(side)) this.#running.get(writeLane(slug, each))?.stop()
+  }
+
+  /** Records that another tab has chosen the answer on this side, which may still stream here. */
+  recordChoice(slug: string, side: Side): void {
+    this.#running.get(writeLane(slug, side))?.writer.recordChoice()
   }
 
   /** Stops the answer on this side, and waits until what has come of it is stored, or cannot be stored for now. */

@@ -54,6 +54,8 @@ export interface Comparison {
 
 export type Side = 0 | 1
 
+export const otherSide = (side: Side): Side => (side === 0 ? 1 : 0)
+
 /** An answer as it is stored. Earlier front ends read only `text` and `citations`. */
 export interface Answer {
   text: string
