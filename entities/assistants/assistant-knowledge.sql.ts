@@ -80,11 +80,16 @@ export const findReadableFile = statement<{ id: number }>(
   `select id from ${files} where knowledge_id = $1::int and path = $2 and state = 'ready'`,
 )
 
+/** SQL: the ordinal of the last passage of a file `f` that begins at an offset or before. A sentence may be in two passages. */
+const lastOrdinalAt = (offset: string) =>
+  `(select x.ordinal from ${passages} x where x.file_id = f.id and x.from_offset <= ${offset} order by x.ordinal desc limit 1)`
+
 /** Lists passages of a file from an offset on. Values: the knowledge's id, the path, the offset, and the number of rows. */
 export const listFileContent = statement<KnowledgeContent>(
   'list-knowledge-file-content',
   `select ${contentColumns} from ${files} f join ${passages} p on p.file_id = f.id
-    where f.knowledge_id = $1::int and f.path = $2 and f.state = 'ready' and p.to_offset > $3::int order by p.ordinal limit $4::int`,
+    where f.knowledge_id = $1::int and f.path = $2 and f.state = 'ready' and p.to_offset > $3::int
+      and p.ordinal >= coalesce(${lastOrdinalAt('$3::int')}, 0) order by p.ordinal limit $4::int`,
 )
 
 /** Lists readable files by path. Values: the knowledge's id, the number of rows, and of those before them. */
@@ -121,7 +126,6 @@ export const findCitedFile = statement<CitedFile>(
 export const findPassageWithNeighbours = statement<KnowledgeContent>(
   'find-passage-with-neighbours',
   `select ${contentColumns} from ${files} f join ${passages} p on p.file_id = f.id
-    cross join lateral (select x.ordinal from ${passages} x where x.file_id = f.id and x.from_offset <= $3::int
-                         order by x.ordinal desc limit 1) cited
+    cross join lateral ${lastOrdinalAt('$3::int')} cited
     where f.knowledge_id = $1::int and f.id = $2::int and p.ordinal between cited.ordinal - 1 and cited.ordinal + 1 order by p.ordinal`,
 )

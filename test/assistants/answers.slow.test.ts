@@ -224,7 +224,9 @@ test('a search in one file finds what others have more often', async () => {
 })
 
 test('a model reads a file in parts, and lists files by pages', async () => {
-  const { asker, model } = await addAssistantWithKnowledge(app.svc, { 'long.md': longText, 'fees.md': fees })
+  const prose = Array.from({ length: 400 }, (_, at) => `Sentence number ${at} is one of many about the same matter.`)
+  const files = { 'long.md': longText, 'fees.md': fees, 'prose.md': prose.join(' ') }
+  const { asker, model } = await addAssistantWithKnowledge(app.svc, files)
   const callTool = async (name: string, input: object) => {
     await app.answerBy(callsTool(name, JSON.stringify(input)))
     expect((await complete(asker.token, model)).status).toBe(200)
@@ -236,6 +238,12 @@ test('a model reads a file in parts, and lists files by pages', async () => {
   const [, next] = /The file goes on from (\d+)\.$/.exec(begin) ?? []
   expect(begin.length).toBeLessThan(13_000)
   expect(await callTool('knowledge_read', { file: 'long.md', from: Number(next) })).not.toContain('Chapter 0\n')
+  const listNumbers = (text: string) => [...text.matchAll(/Sentence number (\d+)/g)].map(([, number]) => Number(number))
+  const beginOfProse = await callTool('knowledge_read', { file: 'prose.md' })
+  const [, from] = /The file goes on from (\d+)\.$/.exec(beginOfProse) ?? []
+  const following = await callTool('knowledge_read', { file: 'prose.md', from: Number(from) })
+  // A passage begins with the last sentence of the one before.
+  expect(listNumbers(following)[0]).toBe(listNumbers(beginOfProse).at(-1))
   expect(await callTool('knowledge_list', {})).toMatch(/^Page 1 of 1\nfees\.md \(\d+ characters\)\nlong\.md/)
   expect(await callTool('knowledge_read', { file: 'other.md' })).toContain('There is no such file')
   expect(await callTool('knowledge_search', {})).toContain('must be a JSON object')
