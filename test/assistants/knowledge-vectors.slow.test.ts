@@ -224,6 +224,28 @@ test('vectors that cannot be searched delay a file, and words find it', async ()
   expect(await owner.search('garage')).toHaveLength(1)
 })
 
+test('unusable vectors, which are paid, are not asked for endlessly', async () => {
+  await using alone = await startWithEmbedder()
+  const owner = await addKnowledge(alone.svc)
+  const isLate = Promise.withResolvers<void>()
+  alone.upstream.behave = async (received, response) => {
+    await isLate.promise
+    const data = readTexts(received).map((_, index) => ({ index, embedding: Array(300_000).fill(0.1) }))
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ data }))
+  }
+  await owner.upload('a.md', 'My car stands in the garage.')
+  await expect.poll(() => alone.upstream.requests.length, UNTIL_READ).toBe(1)
+  await alone.svc.rows('update knowledge_embeddings set attempts = 10')
+  isLate.resolve()
+
+  const readState = async () => (await owner.files())[0]
+  await expect.poll(readState, UNTIL_READ).toMatchObject({
+    embedding: { state: 'refused' },
+    explanation: expect.stringContaining('found by its words alone'),
+  })
+  expect(await owner.search('garage')).toHaveLength(1)
+})
+
 test('a search goes by words while the embedder fails', async () => {
   await using alone = await startWithEmbedder()
   const owner = await addKnowledge(alone.svc)

@@ -126,19 +126,22 @@ async function refuse(ctx: Context, { id, fileId, model }: PendingEmbedding): Pr
 const FIRST_DELAY = 2
 const MAX_DELAY = 300
 
-async function delay(ctx: Context, embeddingId: number, error: unknown): Promise<void> {
-  await runInTransaction(ctx, undefined, async (em) => {
+/** Returns the number of failed tries since the last vector. */
+function delay(ctx: Context, embeddingId: number, error: unknown): Promise<number> {
+  return runInTransaction(ctx, undefined, async (em) => {
     const [delayed] = await runStatement(em, delayEmbedding, [embeddingId, findReason(error)])
-    if (!delayed) return
-    const delaySeconds = Math.min(MAX_DELAY, FIRST_DELAY * 2 ** (delayed.attempts - 1))
-    const priority = choosePriority(delayed.byHouse)
-    await enqueue(ctx.services, em, { input: { embeddingId }, priority, delaySeconds })
+    if (!delayed) return 0
+    const { attempts, byHouse } = delayed
+    const delaySeconds = Math.min(MAX_DELAY, FIRST_DELAY * 2 ** (attempts - 1))
+    await enqueue(ctx.services, em, { input: { embeddingId }, priority: choosePriority(byHouse), delaySeconds })
+    return attempts
   })
 }
 
 /** Tries again later after a failure that is not the model's. */
-export const delayFailed = (ctx: Context, embeddingId: number): Promise<void> =>
-  delay(ctx, embeddingId, new Error('a job has failed'))
+export async function delayFailed(ctx: Context, embeddingId: number): Promise<void> {
+  await delay(ctx, embeddingId, new Error('a job has failed'))
+}
 
 const findReason = (error: unknown): KnowledgeDelay => {
   const problem = error instanceof Problem ? error.problem : undefined
@@ -154,6 +157,9 @@ const continueLater = (ctx: Context, { id, byHouse }: PendingEmbedding, delaySec
 const enqueue = (services: Context['services'], em: Transaction, job: PlannedJob<'embed-knowledge'>): Promise<void> =>
   services.process.jobQueue.enqueue(em, 'embed-knowledge', job)
 
+/** Tries after vectors that cannot be searched, within a quarter of an hour. Each is paid, so they end. */
+const MAX_PAID_TRIES = 10
+
 /** Returns false if nothing was stored. */
 async function storeOrDelay(ctx: Context, work: PendingEmbedding, from: number, embedded: EmbeddedTexts) {
   try {
@@ -161,7 +167,7 @@ async function storeOrDelay(ctx: Context, work: PendingEmbedding, from: number, 
   } catch (error) {
     if (!(error instanceof UnusableVectors)) throw error
     ctx.services.log.warn({ model: work.model, error: error.message }, 'the vectors of a model cannot be used')
-    await delay(ctx, work.id, error)
+    if ((await delay(ctx, work.id, error)) > MAX_PAID_TRIES) await refuse(ctx, work)
     return false
   }
 }

@@ -13,8 +13,8 @@ const MAX_BYTE = 127
  * would lose most of what tells them apart. Throws `UnusableVectors`.
  */
 export function packVector(vector: readonly number[]): Buffer {
-  const length = Math.hypot(...vector)
   if (vector.length > MAX_DIMENSIONS) throw new UnusableVectors('one has too many dimensions')
+  const length = Math.hypot(...vector)
   if (!(length > 0 && length < Infinity)) throw new UnusableVectors('one has no direction')
   const largest = vector.reduce((most, value) => Math.max(most, Math.abs(value)), 0)
   const packed = Buffer.alloc(SCALE_BYTES + vector.length)
