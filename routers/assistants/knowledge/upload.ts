@@ -28,7 +28,7 @@ export const filePath = z
   .string()
   .min(1)
   .max(MAX_PATH)
-  .regex(/^\P{Cc}*$/u, 'must have no control characters')
+  .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'must be one line without control characters')
   .regex(/^[^\u202A-\u202E\u2066-\u2069]*$/, 'must have no characters that turn the direction of text')
   .refine(
     (path) =>
