@@ -46,6 +46,7 @@ import type { Embedder } from './embedder.ts'
 import type { Extensions } from './extension.ts'
 import type { HookRegistry } from './hooks.ts'
 import type { InFlightLimiter, KeyedSemaphore } from './load/concurrency.ts'
+import type { Pauses } from './load/pauses.ts'
 import type { SingleFlight } from './load/single-flight.ts'
 import type { Settings, SettingValue } from './settings.ts'
 
@@ -97,6 +98,8 @@ export interface LimitServices {
   aiBytes: InFlightLimiter
   /** Counts the calls of models in progress in this process, per person. */
   aiCalls: InFlightLimiter
+  /** Names the embedding models that have kept a search waiting. */
+  embedderPauses: Pauses
 }
 
 /** Short-lived values that the replicas share. */

@@ -1,4 +1,5 @@
 import { InFlightLimiter, KeyedSemaphore } from '../../routers/core/load/concurrency.ts'
+import { Pauses } from '../../routers/core/load/pauses.ts'
 import type { LimitServices } from '../../routers/core/services.ts'
 import type { ConcurrencyLimiter } from '../../routers/ports/concurrency-limiter.ts'
 import type { RateLimiter } from '../../routers/ports/rate-limiter.ts'
@@ -15,15 +16,15 @@ export const createLimitServices = (
   uploads: new InFlightLimiter({ perKey: env.UPLOADS_PER_PERSON, inAll: env.UPLOADS_AT_ONCE }),
   aiBytes: new InFlightLimiter({ perKey: env.AI_BYTES_PER_PERSON, inAll: env.AI_BYTES_AT_ONCE }),
   aiCalls: new InFlightLimiter({ perKey: env.AI_CALLS_PER_PERSON, inAll: Infinity }),
+  embedderPauses: new Pauses(),
 })
 
 /** Connections for requests that wait for the same lock: one for its holder, and one for the next request. */
 const MAX_CHANGES_PER_LOCK = 2
 const MAX_WAITING = 500
 
-/** Searches of one person at once, which may have to make indexes, and those that wait for them. */
+/** Searches of one person at once, which may have to make indexes. */
 const MAX_SEARCHES = 2
-const MAX_WAITING_SEARCHES = 8
 
 function createSemaphores({
   DATABASE_POOL,
@@ -35,11 +36,6 @@ function createSemaphores({
   return {
     person: new KeyedSemaphore({ perKey: perPerson, refusal: 'too_many_requests', ...waiting }),
     change: new KeyedSemaphore({ perKey: MAX_CHANGES_PER_LOCK, refusal: 'busy', ...waiting }),
-    search: new KeyedSemaphore({
-      perKey: MAX_SEARCHES,
-      maxWaiting: MAX_WAITING_SEARCHES,
-      maxWaitMs,
-      refusal: 'too_many_requests',
-    }),
+    search: new KeyedSemaphore({ perKey: MAX_SEARCHES, refusal: 'too_many_requests', ...waiting }),
   }
 }

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { embedsMeaning, readTexts, startWithEmbedder } from '../kit/ai/embedder.ts'
-import { behavesInTurn, refuses } from '../kit/ai/provider.ts'
+import { behavesInTurn, refuses, stalls } from '../kit/ai/provider.ts'
 import { addKnowledge, callKnowledge } from '../kit/assistants/knowledge.ts'
 import { UNTIL_READ } from '../kit/rooms/attachments.ts'
 import { shareResource } from '../kit/share-resource.ts'
@@ -255,4 +255,28 @@ test('a search goes by words while the embedder fails', async () => {
 
   expect(await owner.search('automobile')).toEqual([])
   expect(await owner.search('garage')).toHaveLength(1)
+})
+
+test('an embedder that hangs keeps one search waiting, and not those after it', async () => {
+  await using alone = await startWithEmbedder()
+  const owner = await addKnowledge(alone.svc)
+  await owner.upload('a.md', 'My car stands in the garage.')
+  await owner.untilEmbedded()
+  alone.upstream.behave = stalls
+
+  expect(await owner.search('garage')).toHaveLength(1)
+  const asked = alone.upstream.requests.length
+  expect(await owner.search('garage')).toHaveLength(1)
+  expect(alone.upstream.requests).toHaveLength(asked)
+  const warnings = alone.svc.log.filter((line) => line.includes('a search goes by words alone'))
+  expect(warnings.map((line) => JSON.parse(line).problem)).toEqual(['timeout'])
+})
+
+test('many searches of one person at the same moment all find their passage', async () => {
+  const owner = await addKnowledge(shared.svc)
+  await owner.upload('a.md', 'My car stands in the garage.')
+  await owner.untilEmbedded()
+  const found = await Promise.all(Array.from({ length: 24 }, () => owner.search('garage')))
+
+  expect(found.map((hits) => hits.length)).toEqual(found.map(() => 1))
 })

@@ -10,6 +10,8 @@ export const isEmbedding = ({ services }: Pick<Context, 'services'>): boolean =>
 
 /** Milliseconds after which a search goes by words alone. */
 const MAX_WAIT_MS = 5000
+/** Milliseconds for which searches go by words at once after one has waited in vain. */
+const PAUSE_MS = 15_000
 
 interface EmbeddedQuestion {
   question: string
@@ -21,7 +23,7 @@ interface EmbeddedQuestion {
 
 /**
  * Embeds a question at the cost of who asks. Returns undefined if the search is to go by words alone: without a set model, without the
- * right to ask models, or if the model does not answer in time or has no vector of the right length, or if the
+ * right to ask models, or if the model does not answer in time, did not shortly before, or has no vector of the right length, or if the
  * room could not be told.
  */
 export async function embedQuestion(
@@ -32,7 +34,10 @@ export async function embedQuestion(
   const { services, requestId } = ctx
   // Without a length there are no vectors yet.
   if (!isEmbedding(ctx) || length === null || !mayAsk(caller)) return undefined
+  const { embedderPauses } = services.limits
+  if (embedderPauses.has(model)) return undefined
   const gone = ctx.signal()
+  const timeout = AbortSignal.timeout(MAX_WAIT_MS)
   try {
     await disclosure?.beforeEmbedding(question, model)
     const { vectors } = await services.ai.embed({
@@ -42,18 +47,22 @@ export async function embedQuestion(
       model,
       dimensions: dimensions ?? undefined,
       texts: [question],
-      signal: AbortSignal.any([gone, AbortSignal.timeout(MAX_WAIT_MS)]),
+      signal: AbortSignal.any([gone, timeout]),
     })
     const [vector] = vectors
     if (vector?.length === length && vector.every(Number.isFinite)) return vector
     services.log.warn({ requestId, model, length: vector?.length }, 'an embedding has another length than its index')
   } catch (error) {
     if (gone.aborted) throw new Problem('client_gone', { cause: error })
-    const problem = error instanceof Problem ? error.problem : (error as Error).name
+    const problem = timeout.aborted ? 'timeout' : error instanceof Problem ? error.problem : (error as Error).name
+    if (keepsWaiting.includes(problem)) embedderPauses.begin(model, PAUSE_MS)
     services.log.warn({ requestId, model, problem }, 'a search goes by words alone, as its question was not embedded')
   }
   return undefined
 }
+
+/** Failures that come late, and that the next question would meet, too. A refusal at once may be due to the question. */
+const keepsWaiting = ['timeout', 'provider_rate_limited']
 
 /** A token that may not ask models must not cause costs. */
 const mayAsk = (caller: Caller): caller is Extract<Caller, { type: 'user' }> =>
