@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { ChangeSet } from '@mikro-orm/core'
+import { type ChangeSet, Utils } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import ipaddr from 'ipaddr.js'
 import { appendToAudit, type NewAuditEntry } from '../../entities/events/audit-entry.sql.ts'
@@ -84,11 +84,21 @@ const ignoredColumns = ['id', 'synced', 'createdAt', 'updatedAt']
 
 type Values = Record<string, unknown>
 
+/** Names a row by its table and id, or by the columns of its key, of which none is secret where there are several. */
+function nameRow(changeSet: ChangeSet<object>): string {
+  const { meta, entity } = changeSet
+  const key = meta.compositePK
+    ? changeSet.getSerializedPrimaryKey()?.replaceAll(Utils.PK_SEPARATOR, '/')
+    : (entity as { id?: unknown }).id
+  return `${meta.tableName.replaceAll('_', '-')}:${key}`
+}
+
 /** Records the rows that a transaction writes from now on, with their old and new values. */
 export function recordRowWrites(em: EntityManager, call: AuditedCall): void {
   const written = { created: [] as string[], updated: {} as Values, deleted: [] as string[] }
-  const observe = ({ meta: { tableName }, type, entity, originalEntity = {}, payload }: ChangeSet<object>) => {
-    const row = `${tableName.replaceAll('_', '-')}:${(entity as { id?: unknown }).id}`
+  const observe = (changeSet: ChangeSet<object>) => {
+    const { type, originalEntity = {}, payload } = changeSet
+    const row = nameRow(changeSet)
     if (type === 'create') written.created.push(row)
     else if (type === 'delete') written.deleted.push(row)
     else {

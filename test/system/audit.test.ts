@@ -156,7 +156,7 @@ describe('the audit log tells', () => {
     await using config = await writeConfig('http://127.0.0.1:1', {})
     await using database = await cloneDatabase()
     const entriesOfStart = async (label: string) => {
-      const model = { id: 'audited', label }
+      const model = { id: 'audited', label, external: true }
       await config.write({
         providers: [{ id: 'p', adapter: 'openai-compatible', apiUrl: 'http://127.0.0.1:1', models: [model] }],
       })
@@ -166,7 +166,9 @@ describe('the audit log tells', () => {
 
     const [first] = await entriesOfStart('One')
     expect(first).toMatchObject({ actor: 'host', origin: null, outcome: 'ok' })
-    expect(first?.change).toMatchObject({ created: expect.arrayContaining([expect.stringMatching(/^ai-models:\d+$/)]) })
+    const rows = [/^ai-models:\d+$/, /^ai-model-usage-rules:\d+\/external$/].map((name) => expect.stringMatching(name))
+    expect(first?.change).toMatchObject({ created: expect.arrayContaining(rows) })
+    expect(JSON.stringify(first?.change)).not.toContain('undefined')
     expect(await entriesOfStart('One')).toHaveLength(1)
     const [changed, ...before] = await entriesOfStart('Two')
     expect(before).toHaveLength(1)
