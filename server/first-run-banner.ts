@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, realpathSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
+import type { ModelSummary } from '../entities/catalogue/ai-model.sql.ts'
 import type { Env } from './config/settings.ts'
 import type { Service } from './service.ts'
 
@@ -28,7 +29,7 @@ export async function printBanner(service: Service, { env, isPretty, print }: Ba
 
 async function describeDemo(service: Service, url: string, { token, password }: DemoCredentials): Promise<string> {
   const models = await service.host.models.list()
-  const model = models.find(({ active, external }) => active && external)?.modelId ?? 'demo'
+  const model = models.find(canAnswerDemo)?.modelId ?? 'demo'
   return `
 The service is ready, and has a first user. Secrets are not shown again.
 
@@ -40,6 +41,10 @@ ${password ? `Open ${url} and sign in as ${demoUser.username}. ` : ''}Next:
       -d '{"payload": {"model": "${model}", "messages": [{"role": "user", "content": {"text": "Hello"}}]}}'
 `
 }
+
+/** The demo user is in no group. */
+const canAnswerDemo = ({ active, external, modelType, groups, providerGroups }: ModelSummary): boolean =>
+  active && external && modelType === 'chat' && groups.length + providerGroups.length === 0
 
 const formatLabels = (values: Record<string, string>) =>
   Object.entries(values)

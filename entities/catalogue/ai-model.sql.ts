@@ -126,6 +126,7 @@ export interface ModelSummary {
   label: string
   provider: string
   adapter: string
+  modelType: string
   active: boolean
   status: 'online' | 'offline' | 'unknown'
   external: boolean
@@ -136,8 +137,8 @@ export interface ModelSummary {
 
 export const listModels = statement<ModelSummary>(
   'list-models',
-  `select m.model_id as "modelId", m.label, p.provider_id as provider, p.adapter, m.active and p.active as active,
-          m.status, exists (select from ai_model_usage_rules r where r.model_id = m.id and r.usage_type = 'external')
+  `select m.model_id as "modelId", m.label, p.provider_id as provider, p.adapter, m.model_type as "modelType",
+          m.active and p.active as active, m.status, exists (select from ai_model_usage_rules r where r.model_id = m.id and r.usage_type = 'external')
             as external, to_json(m.groups) as groups, to_json(p.groups) as "providerGroups"
      from ai_models m join ai_providers p on p.id = m.provider_id order by p.id, m.id`,
 )

@@ -100,10 +100,20 @@ describe('the first start', () => {
   test('the first start creates the user demo if there is no person yet', async () => {
     await using database = await cloneDatabase()
     await using folder = await createDataFolder()
-    const settings = { DATABASE_URL: database.url, DATA_DIR: folder.path, PORT: '0' }
+    await using config = await writeConfig('http://127.0.0.1:9')
+    const models = [
+      { id: 'vectors', modelType: 'embedding', external: true },
+      { id: 'of-staff', groups: ['staff'], external: true },
+      { id: 'of-all', external: true },
+    ]
+    const provider = { id: 'house', adapter: 'openai-compatible', apiUrl: 'http://127.0.0.1:9', models }
+    await config.write({ providers: [provider], systemModels: {} })
+    const settings = { DATABASE_URL: database.url, DATA_DIR: folder.path, PORT: '0', AI_CONFIG: config.file }
     await using service = startProcess({ ...settings, BASE_URL: 'https://svc.localhost/' })
     await service.ready()
 
+    // The demo user may ask neither of the models before it.
+    expect(service.output.out).toContain('"model": "of-all"')
     expect(readTokens(service.output.out)).toHaveLength(1)
     // The line contains the public address if there is one.
     expect(service.output.out).toContain('Address   https://svc.localhost\n')
