@@ -184,7 +184,10 @@ export function logFailure(
   { error, summary }: { error: unknown; summary: string },
 ): void {
   const { name, message, statusCode, code } = describeError(error)
-  log.warn({ requestId, provider: providerId, model: modelId, errorName: name, statusCode, code }, `${summary}: ${message}`)
+  log.warn(
+    { requestId, provider: providerId, model: modelId, errorName: name, statusCode, code },
+    `${summary}: ${message}`,
+  )
 }
 
 /** Leaves out the provider's text and keeps only codes of our own or of the network. */

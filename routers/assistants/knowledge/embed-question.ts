@@ -31,34 +31,45 @@ export async function embedQuestion(
   { model, dimensions, length }: ActiveIndex,
   { question, disclosure, payer: caller = ctx.callerContext.current }: EmbeddedQuestion,
 ): Promise<number[] | undefined> {
-  const { services, requestId } = ctx
+  const { embedderPauses } = ctx.services.limits
   // Without a length there are no vectors yet.
-  if (!isEmbedding(ctx) || length === null || !mayAsk(caller)) return undefined
-  const { embedderPauses } = services.limits
-  if (embedderPauses.has(model)) return undefined
+  if (!isEmbedding(ctx) || length === null || !mayAsk(caller) || embedderPauses.has(model)) return undefined
   const gone = ctx.signal()
   const timeout = AbortSignal.timeout(MAX_WAIT_MS)
   try {
     await disclosure?.beforeEmbedding(question, model)
-    const { vectors } = await services.ai.embed({
+    const { vectors } = await ctx.services.ai.embed({
       caller,
       roomId: disclosure?.room,
-      requestId,
+      requestId: ctx.requestId,
       model,
       dimensions: dimensions ?? undefined,
       texts: [question],
       signal: AbortSignal.any([gone, timeout]),
     })
-    const [vector] = vectors
-    if (vector?.length === length && vector.every(Number.isFinite)) return vector
-    services.log.warn({ requestId, model, length: vector?.length }, 'an embedding has another length than its index')
+    return checkVector(ctx, { model, length, vector: vectors[0] })
   } catch (error) {
     if (gone.aborted) throw new Problem('client_gone', { cause: error })
-    const problem = timeout.aborted ? 'timeout' : error instanceof Problem ? error.problem : (error as Error).name
-    if (keepsWaiting.includes(problem)) embedderPauses.begin(model, PAUSE_MS)
-    services.log.warn({ requestId, model, problem }, 'a search goes by words alone, as its question was not embedded')
+    reportFailure(ctx, model, timeout.aborted ? 'timeout' : readProblem(error))
+    return undefined
   }
+}
+
+/** Returns the vector if it can be compared with those of its index. */
+function checkVector(
+  { services, requestId }: Context,
+  { model, length, vector }: { model: string; length: number; vector: number[] | undefined },
+): number[] | undefined {
+  if (vector?.length === length && vector.every(Number.isFinite)) return vector
+  services.log.warn({ requestId, model, length: vector?.length }, 'an embedding has another length than its index')
   return undefined
+}
+
+const readProblem = (error: unknown): string => (error instanceof Problem ? error.problem : (error as Error).name)
+
+function reportFailure({ services, requestId }: Context, model: string, problem: string): void {
+  if (keepsWaiting.includes(problem)) services.limits.embedderPauses.begin(model, PAUSE_MS)
+  services.log.warn({ requestId, model, problem }, 'a search goes by words alone, as its question was not embedded')
 }
 
 /** Failures that come late, and that the next question would meet, too. A refusal at once may be due to the question. */
