@@ -1,7 +1,7 @@
 import { User } from '../identity/user.ts'
 import { isoTime, statement, unboundedStatement } from '../sql/statement.ts'
 import { Conversation } from './conversation.ts'
-import { type LinkAudience, SharedLink } from './shared-link.ts'
+import { type LinkAudience, type LinkEnd, SharedLink } from './shared-link.ts'
 
 const links = SharedLink.tableName
 const conversations = Conversation.tableName
@@ -24,15 +24,20 @@ export interface OwnLink {
   endsAt: string
   /** True if nobody can read it any more, and its copy is deleted. */
   isEnded: boolean
+  /** Null if it has not ended, or if an earlier version of the service recorded the end. */
+  endedBy: LinkEnd | null
   /** Time of the copy; null before the first one is stored, and after the end. */
   sharedAt: string | null
   /** Size of the sealed copy. */
   bytes: number | null
 }
 
+/** A copy that is still there is left by the time alone: an administrator who ends a link deletes it. */
+const endedBy = `case when l.ends_at <= now() then coalesce(l.ended_by, case when l.uuid is not null then 'time' end) end`
+
 const ownColumns = `l.address as id, c.slug, c.name, c.sealed_name as "sealedName", l.sealed_key as "sealedKey", l.audience,
   to_json(l.groups) as groups, ${isoTime('l.created_at')} as "createdAt", ${isoTime('l.ends_at')} as "endsAt",
-  l.ends_at <= now() as "isEnded", ${isoTime('l.shared_at')} as "sharedAt", l.bytes`
+  l.ends_at <= now() as "isEnded", ${endedBy} as "endedBy", ${isoTime('l.shared_at')} as "sharedAt", l.bytes`
 
 const ofOwner = `from ${links} l join ${conversations} c on c.id = l.conversation_id
   where l.owner_id = $1::int and c.discarded_at is null`
@@ -120,12 +125,12 @@ export const listCopiesOfConversations = statement<{ uuid: string }>(
 /** Takes their copies from links, which are over then. The owner sees for some time that they have ended. */
 const dropCopies = `uuid = null, bytes = null, file_key = null, shared_at = null`
 
-/** Takes the copies from links that have ended. Values: how many at most. */
+/** Takes the copies from links whose time is over. Values: how many at most. */
 export const dropEndedCopies = statement<{ uuid: string }>(
   'drop-ended-shared-copies',
   `with ended as (
       select id, uuid from ${links} where ends_at <= now() and uuid is not null order by id limit $1 for update skip locked)
-    update ${links} l set ${dropCopies} from ended where l.id = ended.id returning ended.uuid`,
+    update ${links} l set ended_by = 'time', ${dropCopies} from ended where l.id = ended.id returning ended.uuid`,
 )
 
 /**
@@ -212,7 +217,7 @@ export const listAllLinks = statement<ListedLink>(
 export const endLinkOfAnybody = statement<DroppedCopy & { ownerId: number }>(
   'end-link-of-anybody',
   `with ended as (select id, address, uuid from ${links} where address = $1 and ends_at > now() for no key update)
-    update ${links} l set ends_at = now(), ${dropCopies} from ended where l.id = ended.id
+    update ${links} l set ends_at = now(), ended_by = 'administrator', ${dropCopies} from ended where l.id = ended.id
     returning ended.address as id, ended.uuid, l.owner_id as "ownerId"`,
 )
 

@@ -7,6 +7,10 @@ import { Conversation } from './conversation.ts'
 export const linkAudiences = ['people', 'groups', 'everybody'] as const
 export type LinkAudience = (typeof linkAudiences)[number]
 
+/** A link ends when its time is over, or when an administrator ends it; one that its owner ends is deleted. */
+export const linkEnds = ['time', 'administrator'] as const
+export type LinkEnd = (typeof linkEnds)[number]
+
 /**
  * A link to a copy of a branch of a conversation, which the browser of its owner has sealed. The key stands in the
  * fragment of the address, so the service never gets it.
@@ -28,6 +32,8 @@ export const SharedLink = defineEntity({
     groups: p.array().defaultRaw(`'{}'`),
     /** Nobody reads it from then on, and it is deleted. */
     endsAt: moment().index(),
+    /** Null before the end is recorded, and for one that a replica of an earlier version recorded. */
+    endedBy: p.enum(linkEnds).nullable(),
     /** Time of the copy. The other columns belong to it, too, and are null before the first one is stored. */
     sharedAt: moment().nullable(),
     /** The name of the copy in its file store. */

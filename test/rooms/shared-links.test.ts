@@ -174,6 +174,10 @@ test('after its end a link is not found, and its copy is deleted', async () => {
   await svc.rows(`update shared_links set ends_at = now() - interval '1 second' where address = $1`, [ended])
 
   expect((await readCopy(svc, ended, owner.token)).status).toBe(404)
+  expect((await owner.call('list')).data).toMatchObject([
+    { id: renewed, isEnded: false, endedBy: null },
+    { id: ended, isEnded: true, endedBy: 'time' },
+  ])
   // What has run out is not revived.
   expect(await owner.call('change', { id: ended, days: 30 })).toMatchObject({ status: 404 })
   expect(await svc.host.sharedLinks.deleteEnded()).toEqual({ copies: 1, links: 0 })
@@ -187,7 +191,7 @@ test('after its end a link is not found, and its copy is deleted', async () => {
   expect(await list()).toMatchObject([
     { id: renewed, isEnded: false, bytes: 12 },
     { id: again, isEnded: true },
-    { id: ended, isEnded: true, bytes: null, sharedAt: null },
+    { id: ended, isEnded: true, endedBy: 'time', bytes: null, sharedAt: null },
   ])
   expect(await svc.host.sharedLinks.deleteEnded()).toEqual({ copies: 1, links: 1 })
   expect((await owner.call('end', { id: ended })).status).toBe(200)
@@ -316,8 +320,16 @@ test('administrators list links without opening them, and end them, which is aud
   expect((await browser.send('POST', '/trpc/sharedLinks.endAny', { body: { id } })).status).toBe(200)
   expect(await listStored()).toBe(before - 1)
   expect((await browser.send('POST', '/trpc/sharedLinks.endAny', { body: { id } })).status).toBe(404)
-  expect((await owner.call('list')).data).toMatchObject([{ id, isEnded: true, bytes: null }])
+  expect((await owner.call('list')).data).toMatchObject([{ id, isEnded: true, endedBy: 'administrator', bytes: null }])
+  // Whoever looks for links is told the same as of one that never was.
+  const stranger = await svc.user({ abilities: ['read'] })
+  const [gone, never] = [await readCopy(svc, id, stranger.token), await readCopy(svc, 'x'.repeat(22), stranger.token)]
+  const withoutId = (text: string) => text.replaceAll(/"requestId":"[^"]+"/g, '')
+  expect([gone.status, withoutId(gone.text)]).toEqual([404, withoutId(never.text)])
   expect((await readCopy(svc, id, owner.token)).status).toBe(404)
+  // An earlier version of the service ends a link without saying how.
+  await svc.rows('update shared_links set ended_by = null where address = $1', [id])
+  expect((await owner.call('list')).data).toMatchObject([{ id, isEnded: true, endedBy: null }])
   const rows = await svc.rows<{ act: string; actor: string; subject: string }>(
     `select act, actor, subject from audit_entries where act = 'sharedLinks.endAny' and subject = $1`,
     [`user:${owner.id}`],

@@ -191,7 +191,9 @@ describeWith('chromium')('a question without an answer', () => {
     await article('The beginning.').getByText('This answer was interrupted.').waitFor()
     const ofThisChat = 'conversation_id = (select max(id) from conversations)'
     expect(
-      await svc.rows(`select from conversation_messages where ${ofThisChat} and role = 'assistant' and not is_complete`),
+      await svc.rows(
+        `select from conversation_messages where ${ofThisChat} and role = 'assistant' and not is_complete`,
+      ),
     ).toHaveLength(1)
   })
 

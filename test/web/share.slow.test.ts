@@ -466,7 +466,7 @@ describeWith('chromium')('a chat that is shared by a link', () => {
     await showSettings(page, 'links')
     await items
       .last()
-      .getByText(/^Ended on .*Nobody can read it any more/)
+      .getByText(/^Ran out on .*Nobody can read it any more/)
       .waitFor()
     await press('Remove: Is this mine?')
     await page.getByText('The link is gone from the list.').waitFor()
@@ -515,7 +515,7 @@ describeWith('chromium')('a chat that is shared by a link', () => {
     expect(await links.count()).toBe(2)
     await links
       .last()
-      .getByText(/^Ended on .*Nobody can read it any more/)
+      .getByText(/^Ended by an administrator on .*Nobody can read it any more/)
       .waitFor()
     expect(await links.last().getByRole('button').count()).toBe(1)
     await expectAccessible(chat.page)

@@ -30,7 +30,7 @@ export const sharedLinksRouter = router({
   list: userWith('read')
     .meta(
       about(
-        "List the caller's links to copies of conversations, or of one conversation, the newest first, and behind them those that have ended.",
+        "List the caller's links to copies of conversations, or of one conversation, the newest first, and behind them those that have ended, and how.",
       ),
     )
     .input(z.strictObject({ slug: slug.optional() }).prefault({}))

@@ -234,7 +234,7 @@ export function endOwnLinks(ctx: Context): Promise<{ ended: number }> {
   })
 }
 
-/** Ends a link of anybody, for administrators. Its owner sees that it has ended. */
+/** Ends a link of anybody, for administrators. Its owner sees that an administrator did so. */
 export function endAnyLink(ctx: Context, id: string): Promise<{ id: string }> {
   return withChangeLog(ctx, async (em, changes) => {
     const [ended] = await runStatement(em, endLinkOfAnybody, [id])

@@ -99,11 +99,17 @@ export async function endAllLinks(): Promise<void> {
   await refreshLinks()
 }
 
-/** Says who may read a link, of when its copy is, what is in it, and when it ends. */
+const endTexts = {
+  time: 'app.share.ranOutAt',
+  administrator: 'app.share.endedByAdministratorAt',
+  unknown: 'app.share.endedAt',
+}
+
+/** Says who may read a link, of when its copy is, what is in it, and when it ends or how it has ended. */
 export function describeLink(link: OwnLink): string {
-  const { sharedAt, endsAt, isEnded } = link
+  const { sharedAt, endsAt, isEnded, endedBy } = link
   const end = { time: formatTimestamp(new Date(endsAt)) }
-  if (isEnded) return t('app.share.endedAt', end)
+  if (isEnded) return t(endTexts[endedBy ?? 'unknown'], end)
   const facts = [
     describeReaders(link),
     sharedAt === null ? t('app.share.noCopy') : t('app.share.copyOf', { time: formatTimestamp(new Date(sharedAt)) }),
