@@ -5,15 +5,15 @@ import type { Person } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
 import { removeDuplicates } from '../ports/remove-duplicates.ts'
-import { listUsableGroups } from '../verbs/viewer.ts'
+import { MAX_TOKEN_MODELS } from '../ports/token-models.ts'
+import { listGroupsOfPerson } from '../verbs/viewer.ts'
 
-const MAX_MODELS = 50
 const MAX_NAME = 200
 
 export const boundModels = z
   .array(z.string().trim().min(1, 'must not be empty').max(MAX_NAME, `must have at most ${MAX_NAME} characters`))
   .min(1, 'must name a model or an assistant')
-  .max(MAX_MODELS, `must have at most ${MAX_MODELS} names`)
+  .max(MAX_TOKEN_MODELS, `must have at most ${MAX_TOKEN_MODELS} names`)
   .overwrite(removeDuplicates)
   .describe(
     'The models that the token may ask, and the assistants, each as `assistant/<handle>`, which stands for all of its versions; all if absent. An assistant asks its own models.',
@@ -24,13 +24,7 @@ export const listBindable = (
   { services: { sql } }: Context,
   person: Pick<Person, 'id' | 'groups' | 'role'>,
   names: readonly string[] | null = null,
-): Promise<BindableModel[]> =>
-  sql(listBindableModels, [
-    person.id,
-    person.groups,
-    listUsableGroups({ type: 'user', person: person as Person }),
-    names,
-  ])
+): Promise<BindableModel[]> => sql(listBindableModels, [person.id, person.groups, listGroupsOfPerson(person), names])
 
 const describeRefusal = (name: string) =>
   `must name models and assistants that the person may use with a token, unlike '${name}'`

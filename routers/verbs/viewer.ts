@@ -1,5 +1,5 @@
 import type { Viewer } from '../../entities/sql/scope.ts'
-import type { Caller } from '../core/caller.ts'
+import type { Caller, Person } from '../core/caller.ts'
 import type { Context } from '../core/context.ts'
 import { listBoundModels } from '../core/model-binding.ts'
 import { isAdministrator } from '../core/trpc.ts'
@@ -18,8 +18,14 @@ export function toViewer({ callerContext: { current }, origin, usage, locale, se
  */
 export function listUsableGroups(caller: Caller): readonly string[] | null {
   if (caller.type !== 'user') return []
-  return isAdministrator(caller) ? null : [...caller.person.groups].sort()
+  return isAdministrator(caller) ? null : sortGroups(caller.person)
 }
+
+/** Returns the groups of a person for access to models, as `listUsableGroups` does for a session of theirs. */
+export const listGroupsOfPerson = (person: Pick<Person, 'groups' | 'role'>): readonly string[] | null =>
+  person.role === 'admin' ? null : sortGroups(person)
+
+const sortGroups = ({ groups }: Pick<Person, 'groups'>): readonly string[] => [...groups].sort()
 
 /** Returns true if the caller sees every row. An administrator's token does not if it lacks the ability `write` or is bound to models. */
 export function isUnrestricted({ callerContext: { current }, origin }: Context): boolean {

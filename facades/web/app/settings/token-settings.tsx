@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense, useState } from 'react'
+import { MAX_TOKEN_MODELS } from '../../../../routers/ports/token-models.ts'
 import { SvcError } from '../../../client/index.ts'
 import { api, type Model, queryClient } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
@@ -88,9 +89,6 @@ const describeTokenTimes = ({ createdAt, lastUsedAt, expiresAt }: TokenTimes) =>
 const lifetimes = [7, 30, 90, 365]
 const DEFAULT_DAYS = 90
 
-/** The models and assistants of one token, at most. */
-const MAX_MODELS = 50
-
 interface MadeToken {
   token: string
   /** The names to which it is bound; undefined for all. */
@@ -103,8 +101,8 @@ function TokenForm() {
   const create = async (form: HTMLFormElement) => {
     setMade(undefined)
     const models = isBound ? new FormData(form).getAll('model').map(String) : undefined
-    if (models && (models.length === 0 || models.length > MAX_MODELS))
-      throw new InputError(t('app.settings.tokenModelsWrong'))
+    if (models && (models.length === 0 || models.length > MAX_TOKEN_MODELS))
+      throw new InputError(t('app.settings.tokenModelsWrong', { most: MAX_TOKEN_MODELS }))
     const days = Number(readField(form, 'days'))
     const expiresAt = days > 0 ? { expiresAt: new Date(Date.now() + days * DAY_MS).toISOString() } : {}
     const wanted = { name: readField(form, 'name'), tools: new FormData(form).has('tools'), ...expiresAt, models }
