@@ -71,6 +71,8 @@ interface SyncOptions {
 
 async function planSync({ services, host }: CoreService, { folder, handle, keep }: SyncOptions): Promise<SyncPlan> {
   const { settings, files: fileServices } = services
+  // Reading all files may take long, so an assistant without knowledge is refused before.
+  await host.knowledge.compareSource({ handle, files: [] })
   const { files, skipped } = await readSourceFolder(folder, {
     files: settings.public.files,
     canRead: (mime) => fileServices.textExtractor.canRead(mime),

@@ -215,7 +215,10 @@ export async function assertModels(
   const offered = await sql(listOfferedModels, [ctx.usage, groups, listBoundModels(current)])
   const usable = new Set(offered.flatMap(({ modelId, modelType }) => (modelType === 'chat' ? modelId : [])))
   const isUnknown = (name: string) => added.includes(name) && !usable.has(name)
-  const message = 'is not a model that you may use'
+  const message =
+    ctx.origin === 'host' && usable.size === 0
+      ? 'is unknown, because there are no chat models yet: `svc models sync` reads them from the providers'
+      : 'is not a model that you may use'
   const issues: Issue[] = [
     ...(isUnknown(model) ? [{ path: ['content', 'model'], message }] : []),
     ...fallback.flatMap((name, at) => (isUnknown(name) ? [{ path: ['content', 'fallback', at], message }] : [])),

@@ -19,8 +19,14 @@ ${more}`
 
 /** A host with the demo model, a person, and a function that applies a file of assistants. */
 async function openMachine() {
-  const machine = await openHost({ APP_KEY: KEY })
+  const machine = await openNewMachine()
   await machine.json('models', 'sync')
+  return machine
+}
+
+/** A host without models. */
+async function openNewMachine() {
+  const machine = await openHost({ APP_KEY: KEY })
   await machine.json('add-user', ...adaFlags)
   const file = join(machine.folder, 'assistants.yaml')
   const write = (entries: string) => writeFile(file, `assistants:${entries}`)
@@ -133,6 +139,19 @@ test('a file with a fault is refused whole, naming its place or assistant', asyn
   const ownerless = await machine.tryToApply(entry('    owner: bob'))
   expect(ownerless.stderr).toContain("The assistant 'thesis-helper': owner is the username of nobody.")
   expect(await machine.rows('select handle from assistants')).toEqual([])
+})
+
+test('a file that is applied before models are synced is told the command', async () => {
+  await using machine = await openNewMachine()
+
+  const { exitCode, stderr } = await machine.tryToApply(entry(''))
+
+  expect([exitCode, stderr]).toEqual([
+    1,
+    "The assistant 'thesis-helper': model is unknown, because there are no chat models yet: `svc models sync` reads them from the providers.\n",
+  ])
+  await machine.json('models', 'sync')
+  expect(await machine.apply(entry(''))).toMatchObject([{ outcome: 'created' }])
 })
 
 test('svc files rotate seals the texts of assistants with the new application key', async () => {

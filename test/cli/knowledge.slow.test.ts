@@ -162,6 +162,10 @@ test('a folder that is empty, too full, or of no assistant changes nothing', asy
   })
   await full.write('b.md', 'text')
   expect((await full.sync('--yes')).stderr).toContain('more than 1 files')
+  // The assistant is looked for before the folder is read.
+  expect((await full.run(['sync', full.folder, '--assistant', 'nobody', '--yes'])).stderr).toBe(
+    'There is no such assistant.\n',
+  )
   expect(await source.listPaths()).toEqual(['fees.md'])
 })
 
