@@ -8,7 +8,7 @@ export const linkAudiences = ['people', 'groups', 'everybody'] as const
 export type LinkAudience = (typeof linkAudiences)[number]
 
 /** A link ends when its time is over, or when an administrator ends it; one that its owner ends is deleted. */
-export const linkEnds = ['time', 'administrator'] as const
+const linkEnds = ['time', 'administrator'] as const
 export type LinkEnd = (typeof linkEnds)[number]
 
 /**
