@@ -2,9 +2,9 @@ import { constants } from 'node:os'
 import { text } from 'node:stream/consumers'
 import { runUntilAborted } from '../routers/core/timeout.ts'
 import { readEnv } from '../server/config/env.ts'
+import type { CoreService } from '../server/core.ts'
 import type { ClusterUse } from '../server/database/embedded-database.ts'
 import { createLog, createPrettyOutput, shouldPrettyPrint } from '../server/ops/log.ts'
-import type { CoreService } from '../server/service.ts'
 import { UsageError } from './errors.ts'
 import { WIDTH, writeChunks } from './output.ts'
 import { type Prompts, type Terminal, TerminalPrompts } from './prompts.ts'
@@ -88,8 +88,8 @@ interface CoreOptions {
 
 async function withCore<T>({ terminal, env: source, use }: CoreOptions, task: (core: CoreService) => Promise<T>) {
   const env = readEnv(source)
-  // Imported on demand, because loading the whole service takes longer than `--help` should.
-  const { openCore } = await import('../server/service.ts')
+  // Imported on demand, because loading the services takes longer than `--help` should.
+  const { openCore } = await import('../server/core.ts')
   const notify = (sentence: string) => void terminal.stderr.write(`${sentence}\n`)
   const interruption = catchInterruption()
   try {

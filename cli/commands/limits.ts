@@ -7,7 +7,7 @@ import { limitEntry, limitsConfig } from '../../routers/ports/ai/limits-config.t
 import { day } from '../../routers/ports/days.ts'
 import { readConfigFile } from '../../server/config/config-file.ts'
 import { readEnv } from '../../server/config/env.ts'
-import type { CoreService } from '../../server/service.ts'
+import type { CoreService } from '../../server/core.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { UsageError, writeIssues } from '../errors.ts'
 import { parseFlag, parseOptionalFlag, typedNumber } from '../flag-values.ts'

@@ -1,5 +1,5 @@
 import { defineCommand } from 'citty'
-import type { CoreService } from '../../server/service.ts'
+import type { CoreService } from '../../server/core.ts'
 import { type CommandContext, json } from '../command-context.ts'
 import { groupList } from '../flag-values.ts'
 import { formatTable, wrapText } from '../output.ts'
