@@ -112,8 +112,8 @@ describeWith('chromium')('assistants in a real browser', () => {
     await shot(page, 'welcome')
     await page.getByRole('button', { name: 'How do I cite?' }).click()
     await page.getByRole('button', { name: 'Send', exact: true }).click()
-    await ada.answered()
     await page.getByRole('article', { name: 'Message from Thesis helper, version 1' }).waitFor()
+    await ada.answered()
     await shot(page, 'answer')
     const sent = upstream.requests.find(({ body }) => body.stream)
     expect(sent?.body.messages).toEqual([
@@ -143,7 +143,7 @@ describeWith('chromium')('assistants in a real browser', () => {
     await expect.poll(() => page.evaluate('Object.keys(localStorage).join()')).toContain('assistant:thesis-helper')
     await page.reload()
     await page.getByText('These changes were kept from before.').waitFor()
-    expect(await instructions.inputValue()).toBe('Answer as an archivist would.')
+    await expect.poll(() => instructions.inputValue()).toBe('Answer as an archivist would.')
     await page.getByRole('button', { name: 'Save as a draft' }).click()
     await page.getByText('Version 2 is a draft.').waitFor()
     await page.getByRole('link', { name: 'Versions' }).click()
@@ -152,8 +152,8 @@ describeWith('chromium')('assistants in a real browser', () => {
     await expectAccessible(page)
     await page.getByRole('button', { name: 'Restore version 1' }).click()
     await page.getByText('Version 3 is a copy of version 1.').waitFor()
-    const texts = await svc.rows<{ number: number }>('select number from assistant_versions order by number')
-    expect(texts.map(({ number }) => number)).toEqual([1, 2, 3])
+    const ofHelper = "select number from assistant_versions where name = 'Thesis helper' order by number"
+    expect(await svc.rows(ofHelper)).toEqual([{ number: 1 }, { number: 2 }, { number: 3 }])
   })
 
   test('an assistant with files is made by keyboard alone, in German, dark and narrow', async () => {
@@ -195,7 +195,8 @@ describeWith('chromium')('assistants in a real browser', () => {
       { name: 'bild.pdf', mimeType: 'application/pdf', buffer: Buffer.from('%PDF-1.4 nothing') },
       { name: 'scan.pdf', mimeType: 'application/pdf', buffer: Buffer.from(makePdf({ lines: Array(12).fill('') })) },
     ])
-    await expect.poll(() => page.getByText(/^Bereit: /).count(), { timeout: 60_000 }).toBe(2)
+    // Files are read with a low priority, which a busy machine makes them wait for.
+    await expect.poll(() => page.getByText(/^Bereit: /).count(), { timeout: 200_000 }).toBe(2)
     await page.getByText('Die Datei ist beschädigt oder keine Datei dieser Art.').waitFor()
     await page.getByText('12 von 12 Seiten haben keinen Text.', { exact: true }).waitFor()
     await look('knowledge')
@@ -304,7 +305,7 @@ describeWith('chromium')('assistants in a real browser', () => {
     await gone.waitFor()
     const send = page.getByRole('button', { name: 'Send', exact: true })
     await page.getByRole('textbox', { name: 'Message', exact: true }).fill('And how do I end?')
-    expect(await send.isDisabled()).toBe(true)
+    await expect.poll(() => send.isDisabled()).toBe(true)
     await page.getByRole('combobox', { name: 'Choose another' }).click()
     await page.getByRole('option', { name: /Mock 2/ }).click()
     await page.getByText('There is no assistant “tutor”').waitFor({ state: 'detached' })
@@ -325,7 +326,7 @@ describeWith('chromium')('assistants in a real browser', () => {
     creation.resolve()
     await waitForAddress(page, /\/assistants\/essay-helper\/edit$/)
     await page.getByText('These changes were kept from before.').waitFor()
-    expect(await instructions.inputValue()).toBe('Answer as an editor would.')
+    await expect.poll(() => instructions.inputValue()).toBe('Answer as an editor would.')
 
     await page.goto('/chat?assistant=essay-helper@1')
     await page.getByRole('combobox', { name: /Essay helper, draft 1/ }).waitFor()
@@ -433,7 +434,7 @@ describeWith('chromium')('assistants in a real browser', () => {
     await button(other, 'Make a new assistant of it').click()
     await waitForAddress(other, /\/assistants\/new$/)
     await expect.poll(() => text.inputValue()).toBe('Answer as a friend would.')
-    expect(await other.getByRole('textbox', { name: 'Handle' }).inputValue()).toBe('course-guide-2')
+    await expect.poll(() => other.getByRole('textbox', { name: 'Handle' }).inputValue()).toBe('course-guide-2')
     await page.getByRole('searchbox', { name: 'Editors' }).fill('emma')
     await button(page, 'Add The emma as an editor').click()
     await button(page, 'Save sharing').click()

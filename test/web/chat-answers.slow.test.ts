@@ -19,6 +19,7 @@ import { startToolServer } from '../kit/mcp/tool-server.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { openChat } from '../kit/web/chat.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
+import { waitForFocus } from '../kit/web/pages.ts'
 
 describeWith('chromium')('the answers of a chat', () => {
   const resources = new AsyncDisposableStack()
@@ -154,13 +155,16 @@ describeWith('chromium')('the answers of a chat', () => {
     await other.getByRole('article').filter({ hasText: 'About what follows.' }).waitFor()
     await other.close()
 
+    const original = new URL(page.url()).pathname
     const saved = await saveConversation('Save as JSON')
     await page.getByRole('link', { name: 'Import chats' }).click()
     const chosen = page.waitForEvent('filechooser')
     await page.getByRole('button', { name: 'Choose an export' }).click()
     await (await chosen).setFiles({ name: 'saved.json', mimeType: 'application/json', buffer: Buffer.from(saved) })
     await page.getByText('One chat was imported.').waitFor()
-    await page.getByRole('link', { name: 'first wording', exact: true }).first().click()
+    // The list has the copy a moment later, beside the original.
+    const copy = page.locator(`:not([href="${original}"])`)
+    await page.getByRole('link', { name: 'first wording', exact: true }).and(copy).first().click()
     await article('About what follows.').waitFor()
     await page
       .getByRole('button', { name: /version$/ })
@@ -313,8 +317,8 @@ describeWith('chromium')('the answers of a chat', () => {
 
     expect(upstream.requests[0]?.body.model).toBe('mock-2')
     await page.goto('/chat')
-    await page.getByRole('combobox', { name: 'Model: Second' }).click()
-    await page.getByRole('option', { name: /First/ }).click()
+    await page.getByRole('combobox', { name: 'Model: Second' }).waitFor()
+    await page.evaluate('localStorage.clear()')
   })
 
   test("a tool's approval request shows its input, and runs it once between the texts", async () => {
@@ -337,7 +341,7 @@ describeWith('chromium')('the answers of a chat', () => {
     await chat.sendQuestion('Write to Bob')
     const question = page.getByRole('region', { name: /May the model use “Mail echo”/ })
     await question.waitFor()
-    expect(await question.textContent()).toContain('to Bob')
+    await question.getByText('to Bob').waitFor()
     await expectAccessible(page)
 
     await question.getByRole('button', { name: 'Allow once' }).click()
@@ -353,8 +357,8 @@ describeWith('chromium')('the answers of a chat', () => {
       'I write it.\n\n> The model used “Mail echo”\n\nThe mail is sent.\n',
     )
     const step = page.getByRole('group').filter({ hasText: 'used “Mail echo”' })
-    expect(await step.getByText('to Bob').count()).toBe(1)
-    expect(await step.getByText('Result').count()).toBe(1)
+    await step.getByText('to Bob').waitFor()
+    await step.getByText('Result').waitFor()
     expect(await step.textContent()).toContain('Mail')
     await expectAccessible(page)
   })
@@ -442,6 +446,7 @@ describeWith('chromium')('the answers of a chat', () => {
 
     await page.getByText('7 tokens read, 3 written, €0.01').waitFor()
     await page.reload()
+    await article('Good day.').waitFor()
     await page.getByRole('button', { name: 'More' }).last().click()
     await page.getByText('7 tokens read, 3 written, €0.01').waitFor()
   })
@@ -456,7 +461,7 @@ describeWith('chromium')('the answers of a chat', () => {
     await page.getByRole('link', { name: 'Footnote 2' }).click()
 
     const note = page.getByRole('listitem').filter({ hasText: 'Second note.' })
-    await expect.poll(() => note.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true)
+    await waitForFocus(note)
     expect(page.url()).not.toContain('#')
     await expectAccessible(page)
   })
@@ -496,7 +501,8 @@ describeWith('chromium')('the answers of a chat', () => {
     const spoken = ['It is bold, see this.\nCode block.\na, formula\n3 * 4, →', 'Here']
     await expect.poll(() => page.evaluate('speechSynthesis.spoken')).toEqual([spoken])
     await readAloud()
-    expect(await page.evaluate('[speechSynthesis.speaking, speechSynthesis.spoken.length]')).toEqual([false, 1])
+    await expect.poll(() => page.evaluate('speechSynthesis.speaking')).toBe(false)
+    expect(await page.evaluate('speechSynthesis.spoken.length')).toBe(1)
     await readAloud()
     await expect.poll(() => page.evaluate('speechSynthesis.speaking')).toBe(true)
     await page.getByRole('link', { name: 'New chat' }).click()
@@ -538,6 +544,7 @@ describeWith('chromium')('the answers of a chat', () => {
       'flowchart LR\n  A[Ask<img src=https://evil.example/1>] --> B[Answer] --> C[Read] --> D[Think] --> E[Write] --> F[Send]\n  click A href "https://evil.example"'
     const text = `\`\`\`mermaid\n${diagram}\n\`\`\`\n\n![Dot](${picture})\n\n| a | b |\n|---|---|\n| 1;2 | =3 |`
     upstream.behave = answers(text, [text])
+    requests.length = 0
     await chat.sendQuestion('Draw it')
     await chat.answered()
     const before = complaints.length
@@ -593,7 +600,7 @@ describeWith('chromium')('the answers of a chat', () => {
     for (const button of await page.getByRole('button', { name: 'Show as picture' }).all()) await button.click()
     await page.getByText('This diagram has more than 20,000 characters').waitFor()
     await expect.poll(() => page.locator('iframe').count()).toBe(2)
-    expect(await page.getByRole('button', { name: 'Save' }).first().isDisabled()).toBe(true)
+    await expect.poll(() => page.getByRole('button', { name: 'Save' }).first().isDisabled()).toBe(true)
     await page.clock.fastForward(31_000)
 
     await page.getByText('This diagram cannot be drawn.').waitFor()
@@ -683,6 +690,7 @@ describeWith('chromium')('the answers of a chat', () => {
 
     await other.getByText('And once more').waitFor()
     await expect.poll(() => other.getByText('Good day.').count()).toBe(2)
+    await chat.answered()
     expect(chat.requests.filter(({ url }) => url.includes('conversations.messages'))).toEqual([])
     await other.close()
   })

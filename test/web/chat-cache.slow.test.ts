@@ -64,12 +64,16 @@ describeWith('chromium')('a chat with a model of Anthropic', () => {
   test('is billed at the prices of the cache, and shows what came from it', async () => {
     const { page } = chat
     await app.answerBy(answersFromCache())
-    for (const question of ['Fourth?', 'Fifth?']) await ask(question)
-    await app.svc.services.ai.usageLedger.flush()
-    const records = await app.svc.rows<{ input: number; cached: number; cost: number }>(
-      'select input_tokens as input, cached_tokens as cached, cost_micros::int as cost from usage_records order by id',
-    )
-    const last = records.at(-1)
+    await page.goto('/chat')
+    for (const question of [`Fourth ${'chess '.repeat(1000)}`.trim(), 'Fifth?']) await ask(question)
+    const readRecords = async () => {
+      await app.svc.services.ai.usageLedger.flush()
+      return app.svc.rows<{ input: number; cached: number; cost: number }>(
+        'select input_tokens as input, cached_tokens as cached, cost_micros::int as cost from usage_records order by id',
+      )
+    }
+    await expect.poll(readRecords).toHaveLength(2)
+    const [, last] = await readRecords()
     expect(last?.cached).toBeGreaterThan(1000)
     expect(last?.cost).toBe(((last?.input ?? 0) - (last?.cached ?? 0)) * 10 + (last?.cached ?? 0))
 

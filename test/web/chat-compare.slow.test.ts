@@ -15,7 +15,7 @@ import { startApp } from '../kit/app.ts'
 import { addPerson } from '../kit/assistants/people.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { shareResource } from '../kit/share-resource.ts'
-import { openChat } from '../kit/web/chat.ts'
+import { openChat, recordSealed } from '../kit/web/chat.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
 
 describeWith('chromium')('two answers to one question', () => {
@@ -32,7 +32,6 @@ describeWith('chromium')('two answers to one question', () => {
   const chat = shareResource(() => openChat(svc, 'ada'))
 
   beforeEach(async () => {
-    chat.page.setDefaultTimeout(15_000)
     upstream.requests.length = 0
     await chat.page.goto('/chat')
   })
@@ -112,6 +111,7 @@ describeWith('chromium')('two answers to one question', () => {
     expect(upstream.requests.at(-1)?.body.model).toBe('mock-2')
     expect(JSON.stringify(upstream.requests.at(-1)?.body)).toContain('I am mock-2.')
     expect(JSON.stringify(upstream.requests.at(-1)?.body)).not.toContain('Now whole.')
+    await chat.answered()
   })
 
   test('can fail one by one, and be chosen while the other comes', async () => {
@@ -213,10 +213,11 @@ describeWith('chromium')('two answers to one question', () => {
   test('keep what has come when the page is reloaded while both come', async () => {
     const { page } = chat
     const running = answerByModel()
+    const sealed = await recordSealed(page)
     await compare('Who is interrupted?')
     await side('A').getByText('I am mock-1.').waitFor()
     await side('B').getByText('I am mock-2.').waitFor()
-    await expect.poll(() => page.url()).toMatch(/chat\/./)
+    for (const words of ['I am mock-1.', 'I am mock-2.']) await sealed.wait(words)
 
     await page.reload()
 
@@ -319,6 +320,7 @@ describeWith('chromium')('two answers to one question', () => {
     expect(upstream.requests).toHaveLength(0)
     await button('Ask only Second').click()
     await chat.messages().getByText('An answer.').waitFor()
+    await chat.answered()
     await svc.host.limits.remove({ name: 'one' })
   })
 
@@ -342,6 +344,7 @@ describeWith('chromium')('two answers to one question', () => {
 
     await button('Go on with this: Answer B: First').waitFor()
     await expect.poll(() => button('Go on with this: Answer A: Guide').isEnabled()).toBe(true)
-    expect(upstream.requests.map(({ body }) => body.model).toSorted()).toEqual(['mock-1', 'mock-2'])
+    await expect.poll(() => upstream.requests.map(({ body }) => body.model).toSorted()).toEqual(['mock-1', 'mock-2'])
+    await chat.answered()
   })
 })

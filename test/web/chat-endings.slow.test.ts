@@ -14,7 +14,7 @@ import {
 import { startApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { shareResource } from '../kit/share-resource.ts'
-import { openChat } from '../kit/web/chat.ts'
+import { openChat, recordSealed } from '../kit/web/chat.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
 
 describeWith('chromium')('a question without an answer', () => {
@@ -61,7 +61,7 @@ describeWith('chromium')('a question without an answer', () => {
     await expectAccessible(page)
     await page.reload()
     await page.getByText(sentence).waitFor()
-    expect(await tryAgain().count()).toBe(1)
+    await tryAgain().waitFor()
     await expectAccessible(page)
 
     await tryAgain().click()
@@ -80,7 +80,7 @@ describeWith('chromium')('a question without an answer', () => {
     await page.reload()
 
     await page.getByText('The provider does not accept the key of this service.').waitFor()
-    expect(await tryAgain().count()).toBe(1)
+    await tryAgain().waitFor()
   })
 
   test('stays written where there is no room for another chat, which the page says', async () => {
@@ -181,10 +181,10 @@ describeWith('chromium')('a question without an answer', () => {
       beginStream(response)
       response.write(buildChunk({ delta: { content: 'The beginning.' } }))
     }
+    const sealed = await recordSealed(page)
     await chat.sendQuestion('Begin?')
     await article('The beginning.').waitFor()
-    // The page seals what it shows before it can store it.
-    await page.evaluate(() => new Promise((done) => setTimeout(done, 100)))
+    await sealed.wait('The beginning.')
 
     await page.reload()
 

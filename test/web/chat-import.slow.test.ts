@@ -139,9 +139,9 @@ describeWith('chromium')('the import of conversations', () => {
     }
 
     await expectAccessible(page)
-    expect(await list(page).getByRole('link').allTextContents()).toEqual(
-      expect.arrayContaining(['Circle', 'One', 'Strange', 'Three', 'Two']),
-    )
+    await expect
+      .poll(() => list(page).getByRole('link').allTextContents())
+      .toEqual(expect.arrayContaining(['Circle', 'One', 'Strange', 'Three', 'Two']))
     expect(await stored('cora')).toHaveLength(5)
   })
 

@@ -13,6 +13,7 @@ import { startApp, type TestApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { openChat } from '../kit/web/chat.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
+import { waitForFocus } from '../kit/web/pages.ts'
 
 type Content = string | { text: string }[]
 
@@ -155,7 +156,7 @@ describeWith('chromium')('a long chat', () => {
     await summariseButton.click()
     await summary.getByText('They spoke of chess.').waitFor()
     expect(upstream.requests.map(({ body }) => body.model)).toEqual(['mock-2'])
-    expect(await gauge.count()).toBe(0)
+    await expect.poll(() => gauge.count()).toBe(0)
     await page.getByText('The model gets the messages from here on as they are').waitFor()
     await ask('Eight?')
     const whole = readLast()
@@ -169,7 +170,7 @@ describeWith('chromium')('a long chat', () => {
     ])
 
     await summary.getByRole('button', { name: 'Show what it replaces' }).click()
-    expect(await summary.getByRole('listitem').count()).toBe(12)
+    await expect.poll(() => summary.getByRole('listitem').count()).toBe(12)
     await expectAccessible(page)
     await summary.getByRole('button', { name: 'Edit the summary' }).click()
     await summary.getByRole('textbox').fill('They spoke of openings.')
@@ -223,7 +224,7 @@ describeWith('chromium')('a long chat', () => {
     })
     await page.reload()
     await page.getByText(/This chat takes at least 6\d% of what Small can read/).waitFor()
-    expect(await chat.messages().count()).toBe(50)
+    await expect.poll(() => chat.messages().count()).toBe(50)
     held.resolve()
     await page.getByText(/This chat takes 7\d% of what Small can read/).waitFor()
     expect(await chat.messages().count()).toBe(50)
@@ -245,24 +246,25 @@ describeWith('chromium')('a long chat', () => {
     }
     await summariseButton.click()
     await page.getByText('is being summarised').waitFor()
-    expect(await page.getByRole('button', { name: 'Try again' }).isDisabled()).toBe(true)
+    await expect.poll(() => page.getByRole('button', { name: 'Try again' }).isDisabled()).toBe(true)
     const field = page.getByRole('textbox', { name: 'Message' })
-    const isFocused = () => field.evaluate((element) => element === element.ownerDocument.activeElement)
-    expect(await isFocused()).toBe(true)
+    await waitForFocus(field)
     await page.getByRole('button', { name: 'Stop summarising' }).press('Enter')
     await page.getByText('is being summarised').waitFor({ state: 'detached' })
-    expect(await isFocused()).toBe(true)
+    await waitForFocus(field)
     expect(await summary.count()).toBe(0)
     await summariseButton.press('Enter')
     await page.getByText('is being summarised').waitFor()
     written.resolve()
     await summary.waitFor()
+    await expect
+      .poll(() => readLast().map(([role, text]) => [role, text.slice(0, 20)]))
+      .toEqual([
+        ['user', 'Summarise our chat s'],
+        ['assistant', 'They spoke of chess.'],
+        ['user', long('Four').slice(0, 20)],
+      ])
     await chat.answered()
-    expect(readLast().map(([role, text]) => [role, text.slice(0, 20)])).toEqual([
-      ['user', 'Summarise our chat s'],
-      ['assistant', 'They spoke of chess.'],
-      ['user', long('Four').slice(0, 20)],
-    ])
     await page.reload()
     await summary.waitFor()
     expect(await page.getByText('No answer has come').count()).toBe(0)

@@ -8,7 +8,7 @@ import { openBrowser } from '../kit/browser.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { openChat } from '../kit/web/chat.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
-import { waitForAddress } from '../kit/web/pages.ts'
+import { waitForAddress, waitForFocus } from '../kit/web/pages.ts'
 
 /** Keeps the ten seconds from passing in which a deletion can be undone: a reload may take longer on a busy machine. */
 function holdUndo(now: number): void {
@@ -105,7 +105,7 @@ describeWith('chromium')('the list of conversations', () => {
       await page.getByRole('menuitem', { name: 'Select several' }).click()
     }
     await begin('Chat 1')
-    await expect.poll(() => box('Chat 1').evaluate((input) => input === input.ownerDocument.activeElement)).toBe(true)
+    await waitForFocus(box('Chat 1'))
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Space')
     await bar.getByText('2 selected').waitFor()
@@ -223,9 +223,9 @@ describeWith('chromium')('the list of conversations', () => {
     await page.getByText('This chat is not stored.').waitFor()
     await page.getByText('It is stored already.').waitFor()
     await expectAccessible(page)
-    expect(await field.inputValue()).toBe('Whisper of walnuts')
+    await expect.poll(() => field.inputValue()).toBe('Whisper of walnuts')
     await field.fill('')
-    expect(await isSendEnabled()).toBe(false)
+    await expect.poll(isSendEnabled).toBe(false)
     await page.getByRole('button', { name: 'Temporary chat' }).click()
     await expect.poll(isSendEnabled).toBe(true)
     expect(await page.getByRole('list', { name: 'Files' }).getByRole('listitem').count()).toBe(1)
@@ -311,7 +311,7 @@ describeWith('chromium')('the list of conversations', () => {
     })
     await page.getByRole('button', { name: 'Keep this chat' }).click()
     await field.fill('Too soon')
-    expect(await isSendEnabled()).toBe(false)
+    await expect.poll(isSendEnabled).toBe(false)
     importing.resolve()
     await page.getByRole('heading', { level: 1, name: 'Hazel nuts' }).waitFor()
     await expect.poll(() => field.inputValue()).toBe('Too soon')
@@ -464,7 +464,7 @@ describeWith('chromium')('the list of conversations', () => {
     await callElsewhere('discard')
     await page.getByText('This chat was deleted.').waitFor()
     await page.getByRole('textbox', { name: 'Message' }).fill('Still here?')
-    expect(await page.getByRole('button', { name: 'Send', exact: true }).isDisabled()).toBe(true)
+    await expect.poll(() => page.getByRole('button', { name: 'Send', exact: true }).isDisabled()).toBe(true)
     await page.getByText('You wrote 2 words').waitFor()
     await expectAccessible(page)
     await page.reload()
@@ -567,12 +567,12 @@ describeWith('chromium')('the list of conversations', () => {
       page.evaluate<number | undefined>(`document.getElementById('${id}')?.getBoundingClientRect().top`)
     await log.evaluate((element) => element.scrollTo({ top: 0 }))
     await expect.poll(() => chat.messages().count()).toBe(150)
-    expect(await findTop(first)).toBeGreaterThan(0)
-    expect(await findTop(first)).toBeLessThan(200)
+    await expect.poll(() => findTop(first)).toBeGreaterThan(0)
+    await expect.poll(() => findTop(first)).toBeLessThan(200)
     await log.focus()
     await page.keyboard.press('Home')
     await expect.poll(() => findTop('1.000'), { timeout: 120_000 }).toBeGreaterThan(0)
-    expect(await chat.messages().count()).toBe(150)
+    await expect.poll(() => chat.messages().count()).toBe(150)
     expect(await page.getByRole('button', { name: 'Show earlier messages' }).count()).toBe(0)
     await log.evaluate((element) => element.scrollTo({ top: element.scrollHeight }))
     await expect.poll(() => findTop('200.000')).toBeGreaterThan(0)
@@ -591,6 +591,7 @@ describeWith('chromium')('the list of conversations', () => {
     const { page } = chat
     const field = page.getByRole('textbox', { name: 'Message' })
     // The field has the focus from the beginning.
+    await waitForFocus(field)
     await page.keyboard.type('First line')
     await page.keyboard.press('Shift+Enter')
     await page.keyboard.type('second line')
@@ -599,10 +600,12 @@ describeWith('chromium')('the list of conversations', () => {
     await chat.answered()
     await page.keyboard.press('Control+Shift+O')
     await waitForAddress(page, /\/chat$/)
+    await waitForFocus(field)
     await page.keyboard.type('Again')
     await expect.poll(() => field.inputValue()).toBe('Again')
     await field.fill('')
     await page.getByRole('link', { name: 'New chat' }).click()
+    await waitForFocus(field)
     await page.keyboard.type('And again')
     await expect.poll(() => field.inputValue()).toBe('And again')
     await field.fill('')
@@ -632,6 +635,7 @@ describeWith('chromium')('the list of conversations', () => {
     expect(await edited.count()).toBe(0)
 
     await page.keyboard.press('Control+k')
+    await waitForFocus(page.getByRole('searchbox', { name: 'Search chats' }))
     await page.keyboard.type('chat')
     expect(await page.getByRole('searchbox', { name: 'Search chats' }).inputValue()).toBe('chat')
     const list = page.getByRole('navigation', { name: 'Chats' })
@@ -648,6 +652,7 @@ describeWith('chromium')('the list of conversations', () => {
     await page.getByRole('menuitem', { name: 'Rename' }).waitFor()
     await page.keyboard.press('Escape')
     await page.getByRole('menu').waitFor({ state: 'detached' })
+    await waitForFocus(page.getByRole('button', { name: 'Options for Chat 2' }))
     await page.keyboard.press('ArrowLeft')
     await page.keyboard.press('Tab')
     await expect.poll(() => page.evaluate('document.activeElement.textContent')).toBe('Chat 3')
@@ -663,7 +668,7 @@ describeWith('chromium')('the list of conversations', () => {
     await page.setViewportSize({ width: 360, height: 740 })
     await list.waitFor({ state: 'detached' })
     await page.keyboard.press('Control+k')
-    await page.getByRole('dialog').getByRole('searchbox').waitFor()
+    await waitForFocus(page.getByRole('dialog').getByRole('searchbox'))
     await page.keyboard.type('x')
     expect(await page.getByRole('dialog').getByRole('searchbox').inputValue()).toBe('x')
   })

@@ -4,6 +4,7 @@ import { startApp, type TestApp } from '../kit/app.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { openChat } from '../kit/web/chat.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
+import { waitForFocus } from '../kit/web/pages.ts'
 
 const buildModels = (name: string, count: number, more: object = {}) =>
   Array.from({ length: count }, (_, index) => ({
@@ -152,21 +153,20 @@ describeWith('chromium')('the models of a chat', () => {
   test('a model that ends soon says when, and leads to its successor', async () => {
     await using chat = await openChat(svc, 'gil')
     const { page } = chat
-    const end = (when: string, successor: string | null) =>
-      svc.rows(
-        `update ai_models set deprecation_date = now() + $1::interval, successor = $2 where model_id = 'birch-7'`,
-        [when, successor],
+    const end = (when: string, more: string) =>
+      svc.changeCatalogue(
+        `update ai_models set deprecation_date = now() + interval '${when}', ${more} where model_id = 'birch-7'`,
       )
-    await end('70 days', 'aspen-2')
+    await end('70 days', "successor = 'aspen-2'")
     await page.goto('/chat')
     await page.getByRole('combobox', { name: 'Model: Birch 07' }).waitFor()
     expect(await page.getByText('Birch 07 will be switched off').count()).toBe(0)
 
-    await end('-1 day', null)
+    await end('-1 day', 'successor = null')
     await page.reload()
     await page.getByText(/^Birch 07 was switched off on .+\. Choose another model\.$/).waitFor()
 
-    await end('30 days', 'aspen-2')
+    await end('30 days', "successor = 'aspen-2'")
     await page.reload()
     await page.getByText(/^Birch 07 will be switched off on .+\. Aspen 02 follows it\.$/).waitFor()
     await expectAccessible(page)
@@ -180,17 +180,14 @@ describeWith('chromium')('the models of a chat', () => {
     await page.getByRole('combobox', { name: /^Model:/ }).click()
     await page.getByRole('combobox', { name: 'Search models' }).fill('birch 07')
     await page.keyboard.press('Enter')
-    await end('-1 day', 'aspen-2')
-    await svc.rows(`update ai_models set redirect = true where model_id = 'birch-7'`)
-    // The service keeps a model for five seconds if it is changed by SQL.
-    await page.waitForTimeout(5500)
+    await end('-1 day', 'redirect = true')
     await chat.sendQuestion('Who answers?')
     await page.getByText('Aspen 02 answered in its place.').waitFor()
     await chat.answered()
     expect(model()).toBe('aspen-2')
     await page.reload()
     await page.getByText('Aspen 02 answered in its place.').waitFor()
-    await svc.rows(`update ai_models set deprecation_date = null, successor = null, redirect = false`)
+    await svc.changeCatalogue(`update ai_models set deprecation_date = null, successor = null, redirect = false`)
   })
 
   test('a picture for a blind model leads to a seeing one, for this chat', async () => {
@@ -237,7 +234,7 @@ describeWith('chromium')('the models of a chat', () => {
 
     await page.getByRole('combobox', { name: 'Answer again with another model' }).focus()
     await page.keyboard.press('Enter')
-    await page.getByRole('combobox', { name: 'Search models' }).waitFor()
+    await waitForFocus(page.getByRole('combobox', { name: 'Search models' }))
     await page.keyboard.type('north 29')
     await page.getByRole('option', { name: /^Aspen 29/ }).waitFor()
     await page.keyboard.press('Enter')

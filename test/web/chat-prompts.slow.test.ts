@@ -17,7 +17,6 @@ describeWith('chromium')('prompts in the field of a chat', () => {
   const chat = shareResource(() => openChat(svc, 'ada'))
 
   beforeEach(async () => {
-    chat.page.setDefaultTimeout(15_000)
     await svc.rows('delete from own_prompts')
     await svc.rows('delete from shared_prompts')
     await chat.page.goto('/chat')

@@ -16,6 +16,7 @@ import { describeWith } from '../kit/parts/with-parts.ts'
 import { shareResource } from '../kit/share-resource.ts'
 import { openChat } from '../kit/web/chat.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
+import { waitForFocus } from '../kit/web/pages.ts'
 
 describeWith('chromium')('a question that waits for the end of an answer', () => {
   const upstream = shareResource(startProvider)
@@ -83,8 +84,8 @@ describeWith('chromium')('a question that waits for the end of an answer', () =>
     await page.getByRole('option', { name: /^Second/ }).click()
     await queue('What second?')
 
-    expect(await field(page).inputValue()).toBe('')
-    expect(await field(page).evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true)
+    await expect.poll(() => field(page).inputValue()).toBe('')
+    await waitForFocus(field(page))
     await waiting(page).getByText('This question is sent when the answer has ended.').waitFor()
     await waiting(page).getByText('Second · notes.txt').waitFor()
     await field(page).fill('What third?')
@@ -151,7 +152,7 @@ describeWith('chromium')('a question that waits for the end of an answer', () =>
     await field(page).fill('a later thought')
     await waiting(page).getByRole('button', { name: 'Take back' }).click()
     await waiting(page).waitFor({ state: 'detached' })
-    expect(await field(page).inputValue()).toBe('And after that?\n\na later thought')
+    await expect.poll(() => field(page).inputValue()).toBe('And after that?\n\na later thought')
     expect(await countQuestions(page)).toBe(1)
     await page.reload()
     await expect.poll(() => field(page).inputValue()).toBe('And after that?\n\na later thought')
@@ -203,6 +204,7 @@ describeWith('chromium')('a question that waits for the end of an answer', () =>
     await waiting(page).waitFor({ state: 'detached' })
     expect(await countQuestions(page)).toBe(4)
     expect(JSON.stringify(upstream.requests.at(-1)?.body.messages)).toContain('Only this.')
+    await chat.answered()
   })
 
   test('waits after a failure, and is sent once although two tabs try', async () => {

@@ -6,6 +6,7 @@ import { describeWith } from '../kit/parts/with-parts.ts'
 import { buildTable, makeWord } from '../kit/sample-files/word.ts'
 import { openChat } from '../kit/web/chat.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
+import { waitForFocus } from '../kit/web/pages.ts'
 
 const fill = (about: string) => `This chapter is about ${about}. `.repeat(40)
 const fees = `# Fees\n\nPottery costs 40 euros. ${fill('fees')}\n\n# Hours\n\nThe library closes at ten. ${fill('hours')}`
@@ -63,7 +64,7 @@ describeWith('chromium')('the sources of an answer', () => {
     await sources.waitFor()
     const dialog = page.getByRole('dialog', { name: 'Source' })
     const link = (number: string) => page.getByRole('link', { name: `Source ${number}`, exact: true })
-    expect(await page.getByRole('link', { name: /^Source \d+$/ }).count()).toBe(3)
+    await expect.poll(() => page.getByRole('link', { name: /^Source \d+$/ }).count()).toBe(3)
     await link(given.row).focus()
     await page.keyboard.press('Enter')
     // The row is in a later part of the table, which begins with the head row.
@@ -72,7 +73,7 @@ describeWith('chromium')('the sources of an answer', () => {
     expect(await dialog.locator('mark').innerText()).not.toContain('Course 10 ')
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'detached' })
-    await expect.poll(() => link(given.row).evaluate((node) => node === node.ownerDocument.activeElement)).toBe(true)
+    await waitForFocus(link(given.row))
     const opening = page.waitForRequest(/knowledge\.openCitation/)
     await sources.getByRole('button').last().focus()
     await page.keyboard.press('Enter')

@@ -91,6 +91,8 @@ describeWith('chromium')('around a chat', () => {
     await page.getByRole('heading', { level: 1, name: 'Rooms' }).waitFor()
     const measureDraft = () =>
       page.evaluate<number>(`Object.entries(localStorage).find(([name]) => name.endsWith('new:files'))?.[1].length`)
+    // The first file joins the draft once it is sealed.
+    await expect.poll(measureDraft).toBeGreaterThan(0)
     const ofOne = await measureDraft()
     await uploads[1]?.()
     await page.unroute('**/attachments/actions/upload')
@@ -104,7 +106,7 @@ describeWith('chromium')('around a chat', () => {
     await chat.answered()
     await page.reload()
     await page.getByText('Read it.').waitFor()
-    expect(await listNames()).toEqual(['zebra', 'apple'])
+    await expect.poll(listNames).toEqual(['zebra', 'apple'])
     await page.getByRole('button', { name: 'Edit question' }).click()
     await page.getByRole('textbox', { name: 'Edit question' }).fill(' ')
     await page.getByRole('button', { name: 'Remove apple' }).click()
@@ -114,13 +116,13 @@ describeWith('chromium')('around a chat', () => {
     await chat.answered()
     await page.getByRole('button', { name: 'Edit question' }).click()
     await page.getByRole('button', { name: 'Remove zebra' }).click()
-    expect(await page.getByRole('button', { name: 'Send again' }).isDisabled()).toBe(true)
+    await expect.poll(() => page.getByRole('button', { name: 'Send again' }).isDisabled()).toBe(true)
     await page.getByRole('button', { name: 'Cancel' }).click()
 
     const sent = JSON.stringify(upstream.requests.at(-1)?.body.messages)
     expect(sent).toContain('Word of the zebra')
     expect(sent).not.toContain('Word of the apple')
-    expect(await listNames()).toEqual(['zebra'])
+    await expect.poll(listNames).toEqual(['zebra'])
     await page.goto('/chat')
     await page.getByRole('textbox', { name: 'Message' }).waitFor()
     expect(await page.getByRole('list', { name: 'Files' }).count()).toBe(0)
@@ -227,7 +229,7 @@ describeWith('chromium')('around a chat', () => {
     await page.getByRole('button', { name: 'Improve the question' }).click()
     await expect.poll(() => field.inputValue()).toBe('Error of means')
     await page.getByRole('button', { name: 'Undo the improvement' }).click()
-    expect(await field.inputValue()).toBe('whats that')
+    await expect.poll(() => field.inputValue()).toBe('whats that')
     const { promise: isWritten, resolve } = Promise.withResolvers<void>()
     upstream.behave = async (request, response) => {
       await isWritten
@@ -259,7 +261,7 @@ describeWith('chromium')('around a chat', () => {
 
     await page.getByText('cannot be opened with your key').waitFor()
     await page.getByRole('textbox', { name: 'Message' }).fill('Again')
-    expect(await page.getByRole('button', { name: 'Send', exact: true }).isDisabled()).toBe(true)
+    await expect.poll(() => page.getByRole('button', { name: 'Send', exact: true }).isDisabled()).toBe(true)
   })
 
   test('a limit shows a meter when near, and a message when reached', async () => {
@@ -322,10 +324,11 @@ describeWith('chromium')('around a chat', () => {
     await using chat = await openChat(svc, 'finn')
     const { page } = chat
     upstream.behave = answers('Here.')
+    await page.getByRole('combobox', { name: /^Model: / }).waitFor()
     await page.context().setOffline(true)
     await page.getByText('You are offline.').waitFor()
     await page.getByRole('textbox', { name: 'Message' }).fill('Anybody there?')
-    expect(await page.getByRole('button', { name: 'Send', exact: true }).isDisabled()).toBe(true)
+    await expect.poll(() => page.getByRole('button', { name: 'Send', exact: true }).isDisabled()).toBe(true)
 
     await page.context().setOffline(false)
     await page.getByRole('button', { name: 'Send', exact: true }).click()

@@ -46,8 +46,13 @@ describeWith('chromium')('the title of a chat', () => {
     await chat.named('Greetings (2)')
     expect(listAskedModels()).toEqual(['mock-1', 'mock-1'])
     expect(JSON.stringify(await svc.rows('select * from conversations'))).not.toContain('Greetings')
-    await svc.services.ai.usageLedger.flush()
-    expect(await svc.rows('select count(*)::int as calls from usage_records')).toEqual([{ calls: 4 }])
+    const countCalls = async () => {
+      await svc.services.ai.usageLedger.flush()
+      return svc.rows(
+        "select count(*)::int as calls from usage_records r join users u on u.id = r.user_id where username = 'ada'",
+      )
+    }
+    await expect.poll(countCalls).toEqual([{ calls: 4 }])
 
     await chat.sendQuestion('And good night')
     await chat.page.getByText('Aye.').nth(1).waitFor()

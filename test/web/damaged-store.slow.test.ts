@@ -174,7 +174,6 @@ describeWith('chromium')('a store for keys', () => {
   /** Opens another page of the same person, whose browser forbids the store. */
   async function openForbidden(of: Page) {
     const page = await of.context().newPage()
-    page.setDefaultTimeout(60_000)
     await page.addInitScript(FORBID)
     return { page, [Symbol.asyncDispose]: () => page.close() }
   }

@@ -3,7 +3,7 @@ import { cloneDatabase } from '../kit/database.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { createDataFolder, startProcess } from '../kit/service-process.ts'
 import { openPage } from '../kit/web/chromium.ts'
-import { PASSKEY } from '../kit/web/pages.ts'
+import { PASSKEY, waitForFocus } from '../kit/web/pages.ts'
 
 describeWith('chromium')('whoever starts the service for the first time', () => {
   test('comes from what it prints to the first answer with fewer than ten clicks', async () => {
@@ -46,7 +46,7 @@ describeWith('chromium')('whoever starts the service for the first time', () => 
     // A beginning of a question is not sent before the person does.
     const field = page.getByRole('textbox', { name: 'Message' })
     await expect.poll(() => field.inputValue()).toBe('What can this page show? ')
-    expect(await field.evaluate((element) => element.matches(':focus'))).toBe(true)
+    await waitForFocus(field)
     expect(await page.getByRole('article').count()).toBe(0)
     await page.keyboard.press('Enter')
     await page.getByRole('article').getByRole('table').waitFor()

@@ -26,14 +26,16 @@ let browser: Browser | undefined
 export async function openContext(options: BrowserContextOptions = {}) {
   if (!browser?.isConnected())
     browser = await chromium.launch({ executablePath: chromiumPath, args: quiet, ...signals })
-  return browser.newContext({ reducedMotion: 'reduce', ...options })
+  const context = await browser.newContext({ reducedMotion: 'reduce', ...options })
+  // Also for further pages, which a busy machine makes wait as long as the first.
+  context.setDefaultTimeout(60_000)
+  return context
 }
 
 /** A page of a real browser, every request it made, and the referrers in these. */
 export async function openPage(url: string, options: BrowserContextOptions = {}) {
   const context = await openContext({ baseURL: url, ...options })
   const page = await context.newPage()
-  page.setDefaultTimeout(60_000)
   const requests: { method: string; url: string; body: string }[] = []
   const referrers: string[] = []
   const complaints: string[] = []

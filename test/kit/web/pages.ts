@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { BrowserContextOptions, Page } from 'playwright-core'
+import type { BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
 import * as web from '../../../facades/web/browser/crypto.ts'
 import { startApp, type TestApp } from '../app.ts'
@@ -31,6 +31,10 @@ export async function waitForAddress(page: Page, address: RegExp | string): Prom
   }
   await page.waitForLoadState()
 }
+
+/** Waits until an element has the focus, which often moves a moment after what is shown. */
+export const waitForFocus = (target: Locator): Promise<void> =>
+  expect.poll(() => target.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true)
 
 /** Opens the menu of the person who is signed in. */
 export async function openAccountMenu(page: Page): Promise<void> {
