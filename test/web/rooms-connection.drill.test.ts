@@ -149,7 +149,7 @@ describeWith('chromium')('a room while connections fail', () => {
     const field = ben.page.getByRole('main').getByRole('textbox', { name: 'Message' })
     await field.fill('@svc What now?')
     await ben.page.getByText('A question to a model is not kept').waitFor()
-    expect(await ben.page.getByRole('button', { name: 'Send', exact: true }).isDisabled()).toBe(true)
+    await expect.poll(() => ben.page.getByRole('button', { name: 'Send', exact: true }).isDisabled()).toBe(true)
     await field.fill('from the tunnel')
     await field.press('Enter')
     await ben.page.getByText('waits for a connection').waitFor()

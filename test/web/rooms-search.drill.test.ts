@@ -56,7 +56,7 @@ describeWith('chromium')('somebody who searches in a room', () => {
     await ada.page.locator('article[aria-current]').filter({ hasText: 'A needle in it' }).waitFor()
     await ada.say('Another needle')
     await panel.getByRole('button', { name: /Another needle/ }).waitFor()
-    expect(await panel.getByRole('button', { name: /needle/ }).count()).toBe(2)
+    await expect.poll(() => panel.getByRole('button', { name: /needle/ }).count()).toBe(2)
   })
 
   test('the searched history stays while the search is closed, and ends with the room', async () => {

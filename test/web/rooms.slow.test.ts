@@ -4,6 +4,7 @@ import { startApp, type TestApp } from '../kit/app.ts'
 import { redisDatabaseUrl, watchRedis } from '../kit/parts/redis.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
+import { waitForFocus } from '../kit/web/pages.ts'
 import { findLastMessage, findReadMark, gatherInRoom, openRooms, type RoomsPage } from '../kit/web/rooms.ts'
 
 /** A picture of one dot. */
@@ -117,7 +118,7 @@ describeWith('chromium')('rooms in two browsers', () => {
     await ada.say('First line\nSecond line\n\n```\none\ntwo\n```')
     const message = ben.findMessage('First line')
     await message.waitFor()
-    expect(await message.locator('p > br').count()).toBe(1)
+    await expect.poll(() => message.locator('p > br').count()).toBe(1)
     expect(await message.locator('pre').textContent()).toBe('one\ntwo')
   })
 
@@ -278,6 +279,7 @@ describeWith('chromium')('rooms in two browsers', () => {
     await press('Enter')
     const thread = page.getByRole('complementary', { name: 'Thread' })
     await thread.getByText('By keys alone').waitFor()
+    await waitForFocus(thread.getByRole('textbox', { name: 'Message' }))
     await page.keyboard.type('And so is this')
     await press('Enter')
     await thread.getByRole('article').filter({ hasText: 'And so is this' }).locator('time').waitFor()
@@ -332,8 +334,10 @@ describeWith('chromium')('rooms in two browsers', () => {
       expect([name, found?.count]).toEqual([name, 0])
     }
     // The growing answer is published, and so sent to the other replicas.
+    await expect
+      .poll(() => redis?.commands.join() ?? 'room-disclosures.progress')
+      .toContain('room-disclosures.progress')
     const logged = svc.log.join('') + (redis?.commands.join() ?? '')
-    expect(redis?.commands.join() ?? 'room-disclosures.progress').toContain('room-disclosures.progress')
     expect(logged).not.toMatch(/canary|Shall we meet|Look at this|Seven of them/i)
     expect(ada.complaints).toEqual([])
     expect(ben.complaints).toEqual([])
