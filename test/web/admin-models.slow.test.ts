@@ -201,7 +201,7 @@ describeWith('chromium')('models in the administration', () => {
       const members: string[] = []
       for (const name of buttons) {
         await page.getByRole('button', { name, exact: true }).click()
-        await dialog.waitFor()
+        await dialog.locator('input[name=shown]').first().waitFor({ state: 'attached' })
         const shown = await dialog.locator('input[name=shown]').all()
         members.push(...(await Promise.all(shown.map((field) => field.inputValue()))))
         await page.keyboard.press('Escape')

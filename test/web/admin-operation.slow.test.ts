@@ -46,8 +46,9 @@ describeWith('chromium')('operation in the administration', () => {
     await page.getByRole('img', { name: 'Tokens per day in the last 30 days, 24,000 in total' }).waitFor()
     await page.getByRole('img', { name: /^Cost per day in the last 30 days, €/ }).waitFor()
     await page.getByText('Show as a table').click()
-    const cells = await page.getByRole('table', { name: 'Last 30 days' }).locator('tbody td').all()
-    const alignments = cells.map((cell) =>
+    const cells = page.getByRole('table', { name: 'Last 30 days' }).locator('tbody td')
+    await cells.nth(3).waitFor()
+    const alignments = (await cells.all()).map((cell) =>
       cell.evaluate((it) => it.ownerDocument.defaultView?.getComputedStyle(it).textAlign),
     )
     expect(await Promise.all(alignments)).toEqual(['start', 'end', 'end', 'end'])
@@ -348,11 +349,11 @@ describeWith('chromium')('operation in the administration', () => {
     await dialog.getByRole('button', { name: 'Try' }).click()
     await dialog.getByText('It answered').waitFor()
     await expectFitting(page, 'try-tool')
-    expect(
-      await svc.rows(
-        "select outcome, subject, change like '%Hello%' as told from audit_entries where act = 'mcp.tryTool'",
-      ),
-    ).toEqual([{ outcome: 'ok', subject: 'ai-tools:foe_echo', told: false }])
+    await expect
+      .poll(() =>
+        svc.rows("select outcome, subject, change like '%Hello%' as told from audit_entries where act = 'mcp.tryTool'"),
+      )
+      .toEqual([{ outcome: 'ok', subject: 'ai-tools:foe_echo', told: false }])
     await dialog.getByRole('button', { name: 'Cancel' }).click()
 
     server.tools = [buildTool('echo', { description: 'Sends everything away.' })]
@@ -440,16 +441,17 @@ describeWith('chromium')('operation in the administration', () => {
     const sentences = page.locator('td:nth-child(2) span')
     const who = `The grace (u-${admin.id})`
 
-    const english = await sentences.allTextContents()
-    expect(english).toEqual(
-      expect.arrayContaining([
-        `${who} changed demo (Model ${model?.id}): price from €1.00 / €2.00 to €2.00 / €4.00`,
-        `${who} changed The hopper (u-${other}): role from Person to Administrator`,
-        `${who} changed Provider 99999: key`,
-        `${who} called extension.brew on The hopper (u-${other})`,
-        `${who} was refused admin.setRole on The hopper (u-${other}) (Sign-in too long ago)`,
-      ]),
-    )
+    await expect
+      .poll(() => sentences.allTextContents())
+      .toEqual(
+        expect.arrayContaining([
+          `${who} changed demo (Model ${model?.id}): price from €1.00 / €2.00 to €2.00 / €4.00`,
+          `${who} changed The hopper (u-${other}): role from Person to Administrator`,
+          `${who} changed Provider 99999: key`,
+          `${who} called extension.brew on The hopper (u-${other})`,
+          `${who} was refused admin.setRole on The hopper (u-${other}) (Sign-in too long ago)`,
+        ]),
+      )
     await page.getByTitle('fresh_login_needed').getByText('Sign-in too long ago').waitFor()
     await expectFitting(page, 'audit')
     await page.getByLabel('Action', { exact: true }).selectOption({ label: 'Models' })
@@ -483,11 +485,12 @@ describeWith('chromium')('operation in the administration', () => {
       await showAdmin(page, `audit?actor=${encodeURIComponent(actor)}`)
       await page.getByRole('table').getByRole('link', { name }).click()
       await waitForAddress(page, /\/admin\/(?!audit)/)
-      await page.locator('main tbody tr').first().waitFor()
-      return page.locator('main tbody tr strong').allTextContents()
     }
-    expect(await follow(/Portal/)).toEqual(['Portal'])
-    expect(await follow(/2026/)).toEqual(['2026'])
+    const listNames = () => page.locator('main tbody tr strong').allTextContents()
+    await follow(/Portal/)
+    await expect.poll(listNames).toEqual(['Portal'])
+    await follow(/2026/)
+    await expect.poll(listNames).toEqual(['2026'])
   })
 
   test('settings are read with their value and source, and no secret among them', async () => {

@@ -84,7 +84,7 @@ describeWith('chromium')('the consent for a program', () => {
       await boxes.evaluateAll((all) => all.map((box) => (box as unknown as { checked: boolean }).checked)),
     ).toEqual([true, true, false])
     await page.getByRole('checkbox', { name: 'Archive' }).uncheck()
-    expect(await page.getByRole('checkbox', { name: 'Also tool servers' }).isDisabled()).toBe(true)
+    await expect.poll(() => page.getByRole('checkbox', { name: 'Also tool servers' }).isDisabled()).toBe(true)
     await page.getByRole('checkbox', { name: 'Library' }).uncheck()
     await answerWith(page, 'allow')
     await page.getByText('Please choose at least one tool server').waitFor()

@@ -153,8 +153,8 @@ describeWith('chromium')('the page of consent', () => {
     expect(await page.isVisible('[name=passkey]')).toBe(false)
     expect(await page.isVisible('#page [role=alert]')).toBe(false)
     await page.check('input[name=keys][value=given]')
-    expect(await page.isVisible('[name=passkey]')).toBe(true)
-    expect(await page.isVisible('#page [role=alert]')).toBe(true)
+    await page.locator('[name=passkey]').waitFor()
+    await page.locator('#page [role=alert]').waitFor()
     await expectAccessible(page)
     await page.check('input[name=keys][value=""]')
     await page.uncheck('input[value=user]')
@@ -337,10 +337,9 @@ describeWith('chromium')('the page of consent', () => {
     await page.route('https://evil.example/**', (route) => route.fulfill({ contentType: 'text/html', body: evil }))
 
     await page.goto('https://evil.example/')
-    expect(page.frames().map((frame) => frame.url())).toEqual([
-      'https://evil.example/',
-      'chrome-error://chromewebdata/',
-    ])
+    await expect
+      .poll(() => page.frames().map((frame) => frame.url()))
+      .toEqual(['https://evil.example/', 'chrome-error://chromewebdata/'])
     const [answer] = await Promise.all([page.waitForResponse(establish), page.click('button')])
     expect(answer.status()).toBeGreaterThanOrEqual(400)
     // The browser's cookie, sent by the test.

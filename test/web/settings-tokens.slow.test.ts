@@ -63,7 +63,7 @@ describeWith('chromium')('the tokens in the settings', () => {
     await revoke.press('Enter')
     await expect.poll(focused).toBe('Cancel')
     await page.keyboard.press('Tab')
-    expect(await focused()).toBe('Revoke')
+    await expect.poll(focused).toBe('Revoke')
     await page.keyboard.press('Enter')
     await page.getByText('The token “laptop” is revoked.').waitFor()
     expect(revocations()).toHaveLength(1)

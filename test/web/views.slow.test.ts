@@ -399,7 +399,7 @@ describeWith('chromium')('the keyboard alone', () => {
     await tabTo(/^Repeat/)
     await keyboard.type(PASSKEY)
     await keyboard.press('Enter')
-    await page.locator('#kept').waitFor({ timeout: 120_000 })
+    await page.locator('#kept').waitFor({ timeout: 240_000 })
     await tabTo(/^I have saved the code/)
     await keyboard.press('Enter')
     const message = page.getByRole('textbox', { name: 'Message' })
