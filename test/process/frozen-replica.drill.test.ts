@@ -229,7 +229,7 @@ describe('while many wait for one lock', () => {
     ])
 
     expect(others.map(({ status }) => status)).toEqual([200, 201, 200, 200])
-    expect(await countWaiting(svc)).toBe(2)
+    await expect.poll(() => countWaiting(svc)).toBe(2)
     await held.release()
     expect((await Promise.all(writing)).map(({ status }) => status)).toEqual(writers.map(() => 201))
   })
