@@ -69,11 +69,13 @@ describe('a refresh', () => {
     expect((await program.refresh(String(newest.body['refresh_token']))).status).toBe(400)
     const { data } = await callFromPage(browser, 'oauth.grants')
     expect(data).toMatchObject([{ name: 'Test program', replayedAt: expect.any(String) }])
-    const entries = await svc.rows<{ act: string; change: string }>(
-      `select act, change::text as change from audit_entries where subject = $1 and act like 'oauth.%' order by seq`,
-      [`user:${id}`],
-    )
-    expect(entries.map(({ act }) => act)).toEqual(['oauth.agree', 'oauth.replayed'])
+    const listEntries = () =>
+      svc.rows<{ act: string; change: string }>(
+        `select act, change::text as change from audit_entries where subject = $1 and act like 'oauth.%' order by seq`,
+        [`user:${id}`],
+      )
+    await expect.poll(listEntries).toMatchObject([{ act: 'oauth.agree' }, { act: 'oauth.replayed' }])
+    const entries = await listEntries()
     const secrets = [program.tokens, newest.body].flatMap((body) => [body.access_token, body.refresh_token].map(String))
     const written = JSON.stringify(entries) + svc.log.join('')
     expect(secrets.filter((secret) => written.includes(secret.slice(-46)))).toEqual([])
