@@ -457,8 +457,8 @@ describeWith('chromium')('a chat that is shared by a link', () => {
       expect(await page.getByRole('button', { name: /^Renew/ }).count()).toBe(0)
       await expectAccessible(page)
       page.goto = open
-      // Otherwise the page complains that the service is gone.
-      await page.goto('about:blank')
+      // Otherwise the page complains that the other service is gone.
+      await showSettings(page, 'links')
     }
 
     await svc.rows(
