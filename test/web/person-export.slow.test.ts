@@ -65,6 +65,8 @@ describeWith('chromium')('a copy of a person’s data', () => {
       await dialog.getByRole('checkbox', { name: part }).check()
     await dialog.getByRole('button', { name: 'Make a link' }).click()
     await dialog.getByRole('textbox', { name: 'Link', exact: true }).waitFor()
+    // The link is listed before its copy is stored.
+    await expect.poll(() => dialog.getByRole('button', { name: 'Make a link' }).isEnabled()).toBe(true)
     const archive = await saveCopy(chat.page, folder.path)
     await expectAccessible(chat.page)
     expect(chat.complaints).toEqual([])

@@ -80,6 +80,8 @@ describeWith('chromium')('a chat that is shared by a link', () => {
     for (const part of also) await dialog.getByRole('checkbox', { name: part }).check()
     await dialog.getByRole('button', { name: 'Make a link' }).click()
     await expect.poll(() => links.count()).toBe(count + 1)
+    // The link is listed before its copy is stored.
+    await expect.poll(() => dialog.getByRole('button', { name: 'Make a link' }).isEnabled()).toBe(true)
     return links.first().inputValue()
   }
 
