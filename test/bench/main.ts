@@ -91,7 +91,7 @@ async function withParts<Result>(
   }
   try {
     await mkdir(join(folder, 'data'), { recursive: true })
-    return await work({ databaseUrl, folder, start })
+    return await work({ databaseUrl, folder, isCheck: options.check, start })
   } finally {
     for (const part of parts.reverse()) await part.stop()
   }

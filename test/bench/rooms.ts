@@ -5,12 +5,14 @@ import { type BenchRequest, type Contest, type Suite, throughput, type World } f
 
 const base = '/api/svc/v1'
 const MESSAGES = 1_000_000
+const CHECKED_MESSAGES = 1000
 const ROOMS = 200
 const mediaType = 'application/vnd.api+json'
 const content = `aXYxMjM0NTY3ODkw|dGFnMTIzNDU2Nzg5MDEy|${'Y2lwaGVydGV4dA'.repeat(20)}`
 
 /** The first room has most of the messages, and a log as long as is kept; nobody has written in the last one. */
-async function fill(databaseUrl: string): Promise<void> {
+async function fill({ databaseUrl, isCheck }: World): Promise<void> {
+  const messages = isCheck ? CHECKED_MESSAGES : MESSAGES
   await using client = await openClient(databaseUrl)
   await client.query(`insert into rooms (name, slug) select 'R', 'r' || n from generate_series(1, ${ROOMS}) n`)
   await client.query(
@@ -21,7 +23,7 @@ async function fill(databaseUrl: string): Promise<void> {
     `insert into room_messages (room_id, member_id, seq, ordinal, content, key_epoch)
      select m.room_id, m.id, n, n, '${content}', 0
        from (select room_id, min(id) as id from room_members where room_id < ${ROOMS} group by room_id) m,
-            generate_series(1, case when m.room_id = 1 then ${MESSAGES} else 100 end) n`,
+            generate_series(1, case when m.room_id = 1 then ${messages} else 100 end) n`,
   )
   await client.query(`insert into change_streams (stream, seq) values ('room:1', 100000)`)
   await client.query(
@@ -68,14 +70,15 @@ async function requests(url: string, tokens: readonly string[]): Promise<BenchRe
   ]
 }
 
-async function open({ databaseUrl, folder, start }: World): Promise<Contest> {
+async function open(world: World): Promise<Contest> {
+  const { databaseUrl, folder, start } = world
   const settings = { DATABASE_URL: databaseUrl, DATA_DIR: `${folder}/data`, PORT: '0' }
   const subject = await start<SubjectInput>('subject.ts', {
     settings,
     temporaryDir: folder,
     abilities: ['read', 'write'],
   })
-  await fill(databaseUrl)
+  await fill(world)
   const floor = await start('rooms-floor.ts', { databaseUrl })
   const all = await requests(subject.url, (subject.details['tokens'] ?? '').split(' '))
   await assertSame({ subject, floor, requests: all.filter(({ method }) => method === 'GET') })

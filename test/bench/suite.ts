@@ -16,6 +16,8 @@ export interface World {
   databaseUrl: string
   /** A folder that is removed at the end. */
   folder: string
+  /** True if suites are only opened, so that a large table may have few rows. */
+  isCheck: boolean
   start<Input>(file: string, input: Input): Promise<Part>
 }
 
