@@ -1,6 +1,7 @@
 import { defineCommand } from 'citty'
 import { z } from 'zod'
 import { roles } from '../../entities/identity/user.ts'
+import type { ErasureReport } from '../../routers/core/hooks.ts'
 import { newPassword } from '../../routers/identity/password.ts'
 import type { UserSelector } from '../../routers/identity/user-selector.ts'
 import { subject, username } from '../../routers/ports/login.ts'
@@ -219,15 +220,31 @@ export const bindUserCommand = (context: CommandContext) =>
 
 export const removeUserCommand = (context: CommandContext) =>
   defineCommand({
-    meta: { description: 'Remove a user with everything they own. Usage records stay without the person.' },
+    meta: {
+      description:
+        'Remove a user with everything they own. Their assistants go to their first editors. Usage records stay without the person.',
+    },
     args: { ...userFlags, yes: { type: 'boolean', description: 'Remove without asking for confirmation.' }, json },
     async run({ args }) {
       const user = await chooseUser(context, args)
       if (!args.yes) await confirmRemoval(context, user)
       const record = await context.open(({ host }) => host.admin.removeUser({ user }))
-      context.print({ record, text: `User ${record.username} is removed with everything they own.` })
+      const text = `User ${record.username} is removed with everything they own.${describeInheritance(record)}`
+      context.print({ record, text })
     },
   })
+
+/** Says what became of assistants and their files, on which others may rely. */
+function describeInheritance({ report }: { report: ErasureReport }): string {
+  const { assistants, knowledge, knowledge_files: files } = report
+  const counts = [
+    [assistants?.deleted, 'Assistants deleted'],
+    [assistants?.kept, 'Assistants given to their first editors'],
+    [knowledge?.deleted, 'Knowledge deleted, also of assistants that others have now'],
+    [files?.deleted, 'Files of knowledge deleted'],
+  ] as const
+  return counts.map(([count = 0, label]) => (count > 0 ? `\n${label}: ${count}.` : '')).join('')
+}
 
 async function confirmRemoval({ prompts, open }: CommandContext, user: UserSelector): Promise<void> {
   prompts.requireTerminal('--yes')

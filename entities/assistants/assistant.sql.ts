@@ -261,9 +261,12 @@ const versionColumns = `v.number, v.name, v.description, v.model, to_json(v.fall
           to_json(v.tools) as tools, v.knowledge_id as knowledge, v.texts, to_json(v.tags) as tags, v.allow_model_select as "allowModelSelect", v.avatar, ${avatarOf('v')} as picture`
 
 /** Finds a version of an assistant that a person may change. Values: the person's id, the handle, and the number. */
-export const findVersion = statement<VersionRow>(
+export const findVersion = statement<VersionRow & { hasLostFiles: boolean }>(
   'find-assistant-version',
-  `select ${versionColumns} from ${assistants} a join ${versions} v on v.assistant_id = a.id and v.number = $3::int
+  `select ${versionColumns},
+          v.knowledge_hash is not null and not exists (select from ${Knowledge.tableName} k
+            where k.id = v.knowledge_id and ${isEditor('a', 'k.owner_id')}) as "hasLostFiles"
+     from ${assistants} a join ${versions} v on v.assistant_id = a.id and v.number = $3::int
     where a.handle = $2 and ${isEditor('a', '$1::int')}`,
 )
 

@@ -77,6 +77,13 @@ type ShownAssistant = ListedAssistant &
     refusal?: { version: number; reason: string } | null
   }
 
+interface ShownVersion extends AssistantContent {
+  version: number
+  avatar: string | null
+  /** True if its files were deleted, or are of somebody who may not change the assistant any more. */
+  hasLostFiles: boolean
+}
+
 const writer = () => userWith('write')
 
 /** Assistants that people share. Who may not use one is told that there is none. */
@@ -121,10 +128,11 @@ export const assistantsRouter = router({
   version: userWith('read')
     .meta(about('Read a version of an assistant that the caller may change, with its instructions.'))
     .input(versionInput)
-    .query(async ({ ctx, input }): Promise<AssistantContent & { version: number; avatar: string | null }> => {
+    .query(async ({ ctx, input }): Promise<ShownVersion> => {
       const [found] = await ctx.services.sql(findVersion, [ctx.caller.person.id, input.handle, input.version])
       if (!found) throw createUnknownAssistant()
-      return { version: found.number, ...toContent(ctx.services.vault, found), avatar: found.picture }
+      const { number: version, picture: avatar, hasLostFiles } = found
+      return { version, ...toContent(ctx.services.vault, found), avatar, hasLostFiles }
     }),
 
   groups: userWith('read')

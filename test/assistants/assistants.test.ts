@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { answers } from '../kit/ai/provider.ts'
 import { startWithProvider } from '../kit/ai/provider-service.ts'
+import { callKnowledge } from '../kit/assistants/knowledge.ts'
 import { addPerson, buildContent, callAssistants } from '../kit/assistants/people.ts'
 import { shareResource } from '../kit/share-resource.ts'
 
@@ -350,15 +351,33 @@ test('what people do with their assistants is in the audit log, without texts', 
 
 test('erasing an owner gives assistants to the first editor, and deletes those without', async () => {
   const { svc, owner, colleague, stranger, handle } = await createPeople()
-  await owner.create(handle)
+  const { data: knowledge } = await callKnowledge(svc, 'create', { name: 'Handbook' }, owner.token)
+  await owner.create(handle, { knowledge: knowledge.id })
   await owner.create(`${handle}-alone`)
   await owner.call('share', { handle, audience: 'private', editors: [stranger.username, colleague.username] })
+  const readVersion = async () => (await stranger.call('version', { handle, version: 1 })).data
+  expect(await readVersion()).toMatchObject({ knowledge: knowledge.id, hasLostFiles: false })
 
   const { report } = await svc.host.admin.removeUser({ user: { id: owner.id } })
 
   expect(report).toMatchObject({ assistants: { deleted: 1, kept: 1 } })
   expect((await stranger.call('get', { handle })).data).toMatchObject({ isOwner: true, editors: [colleague.username] })
   expect((await stranger.call('versions', { handle })).data).toMatchObject([{ number: 1, author: null }])
+  // The files were deleted with the person, and the heir is told.
+  expect(await readVersion()).toMatchObject({ knowledge: null, hasLostFiles: true })
   const left = await svc.rows('select handle from assistants where handle like $1', [`${handle}%`])
   expect(left).toEqual([{ handle }])
+})
+
+test('an assistant whose owner has gone away loses their files, and says so', async () => {
+  const { svc, owner, colleague, handle } = await createPeople()
+  const { data: knowledge } = await callKnowledge(svc, 'create', { name: 'Handbook' }, owner.token)
+  await owner.create(handle, { knowledge: knowledge.id })
+  await owner.call('share', { handle, audience: 'private', editors: [colleague.username] })
+  await owner.call('handOver', { handle, editor: colleague.username })
+  const readVersion = async () => (await colleague.call('version', { handle, version: 1 })).data
+  expect(await readVersion()).toMatchObject({ hasLostFiles: false })
+  await owner.call('leave', { handle })
+
+  expect(await readVersion()).toMatchObject({ knowledge: knowledge.id, hasLostFiles: true })
 })

@@ -156,6 +156,18 @@ test('removing a user erases their data, keeps anonymous usage, and counts both'
   expect(again).toEqual({ exitCode: 1, stdout: '', stderr: 'There is no user with the username ada.\n' })
 })
 
+test('removing a user tells what became of their assistants and files', async () => {
+  await using machine = await openHost()
+  await machine.run(['add-user', ...adaFlags])
+  await machine.rows(`insert into knowledge (owner_id, name) values (2, 'Handbook')`)
+
+  const { stdout } = await machine.run(['remove-user', '--username', 'ada', '--yes'])
+
+  expect(stdout).toBe(
+    'User ada is removed with everything they own.\nKnowledge deleted, also of assistants that others have now: 1.\n',
+  )
+})
+
 test.for([
   ['JSON:API', (root: TestBrowser, { id }: Person) => root.send('DELETE', `/api/svc/v1/users/${id}`)],
   ['tRPC', (root: TestBrowser, { id }: Person) => root.send('POST', '/trpc/users.delete', { body: { id: `${id}` } })],

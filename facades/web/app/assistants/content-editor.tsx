@@ -34,13 +34,16 @@ interface ContentEditorProps {
   form: ContentForm
   /** The picture of its newest version. */
   avatar: string | null
+  /** True if its newest version can use its files no more. */
+  hasLostFiles?: boolean
   models: readonly ChatModel[]
   /** True if the person may not change it any more. */
   isLost?: boolean
 }
 
 /** The form for the content of an assistant. Each save makes a version. */
-export function ContentEditor({ stored, form: saved, avatar, models, isLost = false }: ContentEditorProps) {
+export function ContentEditor(props: ContentEditorProps) {
+  const { stored, form: saved, avatar, models, isLost = false, hasLostFiles = false } = props
   const { form, basedOn, isKept, change, discard, rebase, follow, finish } = useEditorDraft(stored, saved)
   const { save, isSaving, error } = useSave(stored, { form, basedOn, finish })
   const isDirty = !isSameForm(form, saved)
@@ -61,7 +64,13 @@ export function ContentEditor({ stored, form: saved, avatar, models, isLost = fa
           <RefusalNotice stored={stored} />
           {isDirty && isKept && !(isOutdated || isLost) && <KeptNotice discard={discard} />}
           <form id={FORM_ID} aria-label={t('app.assistants.content')} onSubmit={submit}>
-            <ContentFields form={form} change={change} models={models} isNew={stored === undefined} />
+            <ContentFields
+              form={form}
+              change={change}
+              models={models}
+              isNew={stored === undefined}
+              hasLostFiles={hasLostFiles}
+            />
           </form>
           {!isLost && <OwnSections stored={stored} avatar={avatar} follow={follow} />}
         </div>

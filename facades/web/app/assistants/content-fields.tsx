@@ -15,7 +15,11 @@ import { ToolFields } from './tool-fields.tsx'
 const MAX_STARTERS = 12
 
 /** The fields of the content of an assistant. */
-export const ContentFields = ({ isNew, ...fields }: FieldsProps & { isNew: boolean }) => (
+export const ContentFields = ({
+  isNew,
+  hasLostFiles,
+  ...fields
+}: FieldsProps & { isNew: boolean; hasLostFiles: boolean }) => (
   <>
     <Identity {...fields} isNew={isNew} />
     <Section title={t('app.assistants.behaviour')} className={styles.section}>
@@ -27,7 +31,7 @@ export const ContentFields = ({ isNew, ...fields }: FieldsProps & { isNew: boole
       <ModelFields {...fields} />
       <ToolFields {...fields} />
     </Section>
-    <KnowledgeSection {...fields} />
+    <KnowledgeSection {...fields} hasLostFiles={hasLostFiles} />
     <Beginning {...fields} />
   </>
 )

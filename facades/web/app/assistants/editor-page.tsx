@@ -77,6 +77,7 @@ function Editor({ handle, edited, error }: EditorProps) {
         stored={edited.stored}
         form={toForm(handle, edited.content)}
         avatar={edited.content.avatar}
+        hasLostFiles={edited.content.hasLostFiles}
         models={models}
         isLost={isNotFound(error)}
       />

@@ -11,8 +11,12 @@ import styles from './editor-page.module.css'
 import { KnowledgeFileList } from './knowledge-file-list.tsx'
 import { createKnowledge, useOwnKnowledge } from './knowledge-files.ts'
 
+interface KnowledgeSectionProps extends Pick<FieldsProps, 'form' | 'change'> {
+  hasLostFiles: boolean
+}
+
 /** The files with which the assistant answers. */
-export function KnowledgeSection({ form: { name, knowledge }, change }: Pick<FieldsProps, 'form' | 'change'>) {
+export function KnowledgeSection({ form: { name, knowledge }, change, hasLostFiles }: KnowledgeSectionProps) {
   const { data: own, error } = useOwnKnowledge()
   const [failure, setFailure] = useState<unknown>()
   const isOwn = own?.some(({ id }) => id === knowledge)
@@ -51,7 +55,8 @@ export function KnowledgeSection({ form: { name, knowledge }, change }: Pick<Fie
           </Button>
         </p>
       )}
-      {knowledge !== null && own && !isOwn && <p className="hint">{t('app.knowledge.ofOtherHint')}</p>}
+      {own && !isOwn && hasLostFiles && <p className="hint">{t('app.knowledge.lost')}</p>}
+      {knowledge !== null && own && !isOwn && !hasLostFiles && <p className="hint">{t('app.knowledge.ofOtherHint')}</p>}
       {knowledge !== null && isOwn && <KnowledgeFileList key={knowledge} id={knowledge} />}
     </Section>
   )
