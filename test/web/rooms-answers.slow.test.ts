@@ -43,6 +43,9 @@ describeWith('chromium')('a model that answers in a room', () => {
     await running(ben).getByRole('button', { name: 'Stop' }).click()
     await expect.poll(() => upstream.requests.at(-1)?.abortedAt).toBeDefined()
     for (const each of [ada, ben, cyd]) await running(each).waitFor({ state: 'detached' })
+    // What they have read of it is gone, so the page says why.
+    for (const { page } of [ada, ben, cyd])
+      await page.getByRole('status').filter({ hasText: 'The answer was stopped.' }).waitFor()
   })
 
   test('an administrator of the room stops the answer that somebody else asked for', async () => {

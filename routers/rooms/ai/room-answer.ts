@@ -225,6 +225,7 @@ const withoutText = ({ text: _, ...place }: CitedPassage) => place
 function applyCut(cut: UsagePart['cut'], answer: CollectedAnswer): CollectedAnswer {
   const error = cut && cut !== 'length' ? errorsByCut[cut] : null
   if (error && answer.text === '') throw new Problem(error)
+  if (answer.finish === 'stop' && answer.text.trim() === '') throw new Problem('provider_failed')
   return { ...answer, error }
 }
 

@@ -36,6 +36,17 @@ describe('an answer that fails', () => {
     expect(app.svc.log.join('')).not.toContain(canary)
   })
 
+  test('without a word is told as failed, and billed', async () => {
+    const { id, admin } = await room()
+    app.provider.behave = answers('')
+    await requestRoomAnswer(admin, id, 'Hello')
+
+    expect(await waitForAnswer(admin, id)).toMatchObject({ state: 'failed', error: 'provider_failed', answer: null })
+    expect(await listMessages(admin, id)).toEqual([])
+    await app.svc.services.ai.usageLedger.flush()
+    expect(await readUsage(app, id)).toMatchObject([{ outcome: 'completed' }])
+  })
+
   test('is logged when its failure cannot be recorded', async () => {
     const { id, admin } = await room()
     onTestFinished(() => app.svc.rows('alter table if exists elsewhere rename to room_disclosures').then(() => {}))

@@ -14,23 +14,24 @@ import { getOwnId } from './room.ts'
 import { useRoom, useRoomView } from './room-context.ts'
 import { getAskerName } from './room-members.ts'
 
-/** The streaming answers, and the last one if it failed just now. */
+/** The streaming answers, and the last one if it failed or was stopped just now. */
 export function RunningAnswers() {
   const disclosures = useRoomView((view) => view.disclosures)
   const lastAt = useRoomView(({ messages }) => messages.at(-1)?.createdAt)
   const [latest] = disclosures
   const running = disclosures.filter(({ state }) => state === 'answering')
-  const hasFailed = latest && (latest.state === 'failed' || latest.state === 'lost')
-  const isRecent = hasFailed && isLater(latest.endedAt, lastAt)
+  const isMissing = latest && missingStates.includes(latest.state) && isLater(latest.endedAt, lastAt)
   return (
     <>
-      {isRecent && <FailedAnswer disclosure={latest} />}
+      {isMissing && <MissingAnswer disclosure={latest} />}
       {running.toReversed().map((each) => (
         <RunningAnswer key={each.id} disclosure={each} />
       ))}
     </>
   )
 }
+
+const missingStates: readonly Disclosure['state'][] = ['failed', 'lost', 'cancelled']
 
 const isLater = (one: string | null, other: string | undefined) =>
   one !== null && (other === undefined || Date.parse(one) > Date.parse(other))
@@ -65,9 +66,16 @@ function RunningAnswer({ disclosure }: { disclosure: Disclosure }) {
   )
 }
 
-function FailedAnswer({ disclosure: { model, assistant, error } }: { disclosure: Disclosure }) {
+/** Says why an answer has gone of which people may have read a part. */
+function MissingAnswer({ disclosure: { model, assistant, state, error } }: { disclosure: Disclosure }) {
   const { getModelName } = useRoom()
   const key = `app.error.${error}`
+  if (state === 'cancelled')
+    return (
+      <p className="hint" role="status">
+        {t('app.progress.stopped')}
+      </p>
+    )
   return (
     <Notice kind="error" role="alert">
       {t('app.rooms.answerFailed', { model: getModelName(model, assistant) })} {hasLabel(key) ? t(key) : ''}
