@@ -53,17 +53,28 @@ export const findAssistantId = statement<{ id: string }>(
   `select id::text as id from ${assistants} where handle = $1`,
 )
 
-/**
- * Finds the tags of the assistants that a person sees, or one of them. Values: the person's id and groups, and the
- * tag or null.
- */
-export const findTags = statement<{ tag: string }>(
-  'find-assistant-tags',
-  `select distinct t.tag
-     from ${assistants} a
+/** The tags of the assistants that a person sees, by their id and groups. */
+const seenTags = `from ${assistants} a
      join ${versions} v on v.assistant_id = a.id
       and v.number = case when ${isEditor('a', '$1::int')} then a.latest else a.published end
     cross join unnest(v.tags) as t(tag)
-    where ${isUser('a', { person: '$1::int', groups: '$2::text[]' })} and ($3::text is null or t.tag = $3::text)
-    order by t.tag limit 10000`,
+    where ${isUser('a', { person: '$1::int', groups: '$2::text[]' })}`
+
+interface TagPage {
+  tags: string[]
+  /** The number of all. */
+  total: number
+}
+
+/** Lists a page of the tags that a person sees, in one row. Values: the person's id and groups, the limit, and the offset. */
+export const listTagPage = statement<TagPage>(
+  'list-assistant-tags',
+  `with seen as (select distinct t.tag ${seenTags})
+    select array(select tag from seen order by tag limit $3::int offset $4::int) as tags, (select count(*)::int from seen) as total`,
+)
+
+/** Finds a tag that a person sees. Values: the person's id and groups, and the tag. */
+export const findTag = statement<{ tag: string }>(
+  'find-assistant-tag',
+  `select t.tag ${seenTags} and t.tag = $3::text limit 1`,
 )

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import type { EntityManager } from '@mikro-orm/postgresql'
 import { z } from 'zod'
 import { setFavorite } from '../../entities/assistants/assistant.sql.ts'
-import { findAssistantId, findTags } from '../../entities/assistants/assistant-members.sql.ts'
+import { findAssistantId, findTag, listTagPage } from '../../entities/assistants/assistant-members.sql.ts'
 import { Problem } from '../core/problems.ts'
 import { about, router, userWith, withBodySize } from '../core/trpc.ts'
 import { exposeAs } from '../resource/exposure.ts'
@@ -11,7 +11,16 @@ import type { RecordOf, RecordRef } from '../resource/record.ts'
 import { rowAction, rowActionEnd } from '../verbs/action.ts'
 import { dropUnchanged } from '../verbs/drop-unchanged.ts'
 import { createNotFoundProblem } from '../verbs/lock-row.ts'
-import { defineReads, getNamedRow, getRow, noMembers, type Page, reader } from '../verbs/read.ts'
+import {
+  buildPageInput,
+  defineReads,
+  getNamedRow,
+  getRow,
+  noMembers,
+  type Page,
+  reader,
+  toWindow,
+} from '../verbs/read.ts'
 import { buildCreateInput, buildUpdateInput, ifVersion } from '../verbs/write-inputs.ts'
 import { changeAnswering, createUnknownAssistant, type PersonContext, type VersionRef } from './assistant-changes.ts'
 import { assistants, assistantTags, assistantVersions, listTags, releaseStage, toTagRecord } from './assistant-types.ts'
@@ -122,19 +131,22 @@ const assistantsTypeRouter = router({
 const assistantTagsRouter = router({
   list: reader
     .meta(exposeAs(assistantTags, 'list'))
-    .input(z.strictObject({ filter: noMembers, page: noMembers }).prefault({}))
-    .query(async ({ ctx }): Promise<Page<TagRecord>> => {
-      const items = await readTags(ctx, null)
-      return { items, total: items.length, page: { number: 1, size: Math.max(1, items.length) } }
+    .input(z.strictObject({ filter: noMembers, page: buildPageInput(assistantTags) }).prefault({}))
+    .query(async ({ ctx: { caller, services }, input }): Promise<Page<TagRecord>> => {
+      const { id, groups } = caller.person
+      const page = toWindow(assistantTags, input.page)
+      const values = [id, groups, page.size, (page.number - 1) * page.size]
+      const [{ tags, total } = { tags: [], total: 0 }] = await services.sql(listTagPage, values)
+      return { items: tags.map(toTagRecord), total, page }
     }),
 
   get: reader
     .meta(exposeAs(assistantTags, 'get'))
     .input(z.strictObject({ id: z.string().max(200) }))
-    .query(async ({ ctx, input: { id } }): Promise<TagRecord> => {
-      const [found] = await readTags(ctx, id)
+    .query(async ({ ctx: { caller, services }, input: { id } }): Promise<TagRecord> => {
+      const [found] = await services.sql(findTag, [caller.person.id, caller.person.groups, id])
       if (!found) throw createNotFoundProblem(assistantTags, id)
-      return found
+      return toTagRecord(found.tag)
     }),
 })
 
@@ -226,9 +238,4 @@ function changeTags(before: readonly string[], ids: readonly string[], change: T
 function assertTagCount({ length }: readonly string[], member: string): void {
   if (length > MAX_TAGS)
     throw new Problem('invalid', { issues: [{ path: [member], message: `must have at most ${MAX_TAGS} tags in all` }] })
-}
-
-async function readTags({ caller, services }: PersonContext, text: string | null): Promise<TagRecord[]> {
-  const { id, groups } = caller.person
-  return (await services.sql(findTags, [id, groups, text])).map(({ tag }) => toTagRecord(tag))
 }

@@ -220,6 +220,7 @@ export const assistantTags = defineResource({
   about:
     'Words by which people find assistants. The id of a tag is its text; a tag is there as long as an assistant has it.',
   attributes: { text: attribute(tag.describe('The word.')) },
+  page: { size: 200, max: 1000 },
 })
 
 type TagRecord = RecordOf<typeof assistantTags> & FoundRow

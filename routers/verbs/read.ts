@@ -114,17 +114,22 @@ const includeSchema = ({ includes }: Resource) =>
 
 /** Builds the input of a list. */
 function buildCollectionInput(of: Resource) {
-  const { sorts, filters, page } = of
+  const { sorts, filters } = of
   const keys = [...new Set(sorts)].flatMap((name) => [name, `-${name}`])
-  const whole = z.coerce.number().int().min(1)
-  const window = page ? { number: whole.max(1_000_000).optional(), size: whole.max(page.max).optional() } : {}
   const shapes = Object.fromEntries(Object.entries(filters).map(([name, { schema }]) => [name, schema.optional()]))
   return {
     include: includeSchema(of),
     sort: z.array(z.enum(keys)).max(3).default([]),
     filter: z.strictObject(shapes).default({}),
-    page: z.strictObject(window).optional() as z.ZodOptional<z.ZodType<Partial<PageWindow>>>,
+    page: buildPageInput(of),
   }
+}
+
+/** Builds the input for the page of a list, which has no members for a type without pages. */
+export function buildPageInput({ page }: Resource): z.ZodOptional<z.ZodType<Partial<PageWindow>>> {
+  const whole = z.coerce.number().int().min(1)
+  const window = page ? { number: whole.max(1_000_000).optional(), size: whole.max(page.max).optional() } : {}
+  return z.strictObject(window).optional() as z.ZodOptional<z.ZodType<Partial<PageWindow>>>
 }
 
 /** An object without members, so that the error names a wrong member. */
@@ -150,7 +155,7 @@ function toPage<T>(all: readonly T[], page: PageWindow): Page<T> {
 }
 
 /** A collection without pages comes as one large page. */
-const toWindow = (
+export const toWindow = (
   { page }: Resource,
   { number = 1, size = page?.size ?? 10_000 }: Partial<PageWindow> = {},
 ): PageWindow => ({

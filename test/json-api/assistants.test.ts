@@ -1,7 +1,16 @@
 import { expect, test } from 'vitest'
 import { startApp, type TestApp } from '../kit/app.ts'
 import { newName } from '../kit/identity/people.ts'
-import { addPeople, type Client, createApiClient, idsOf, pointersOf, toMany, toOne } from '../kit/json-api/client.ts'
+import {
+  addPeople,
+  base,
+  type Client,
+  createApiClient,
+  idsOf,
+  pointersOf,
+  toMany,
+  toOne,
+} from '../kit/json-api/client.ts'
 import type { OpenApi } from '../kit/json-api/openapi.ts'
 import { shareResource } from '../kit/share-resource.ts'
 import { watchStatements } from '../kit/statements.ts'
@@ -335,6 +344,33 @@ test('tags are linked by their texts, and listed with assistants that one sees',
   expect([many.status, pointersOf(many)]).toEqual([422, ['/data']])
 })
 
+test('the list of tags comes in pages, each tag once', async () => {
+  const { token } = await svc.user({ abilities: ['read', 'write'] })
+  const client = createApiClient(svc, token)
+  const words = Array.from({ length: 5 }, () => newName('paged'))
+  const handle = newName('paged').toLowerCase()
+  await client.create('assistants', { ...content, handle }, { assistantTags: toMany('assistant-tags', words) })
+  const walk = async (first: string) => {
+    const seen: string[] = []
+    for (let path: string | null = first; path; ) {
+      const page = await client.get(path)
+      expect(page.meta['page']).toMatchObject({ perPage: 2, from: seen.length + 1 })
+      seen.push(...idsOf(page.list))
+      path = page.links['next']?.slice(base.length) ?? null
+    }
+    return seen
+  }
+
+  const whole = await client.get('/assistant-tags?page[size]=1000')
+  expect(idsOf(whole.list)).toEqual(expect.arrayContaining(words))
+  expect(whole.meta['page']).toMatchObject({ total: whole.list.length, lastPage: 1 })
+  expect(await walk('/assistant-tags?page[size]=2')).toEqual(idsOf(whole.list))
+  const beyond = await client.get('/assistant-tags?page[number]=1000000&page[size]=1000')
+  expect([beyond.status, beyond.list, beyond.meta['page']]).toMatchObject([200, [], { total: whole.list.length }])
+  for (const wrong of ['page[size]=1001', 'page[size]=0', 'page[number]=1000001', 'filter[text]=x'])
+    expect([wrong, (await client.get(`/assistant-tags?${wrong}`)).status]).toEqual([wrong, 400])
+})
+
 test('an assistant is created and changed with all its tags in one request', async () => {
   const handle = newName('helper').toLowerCase()
   const tags = { assistantTags: toMany('assistant-tags', ['php', 'two words', 'php']) }
@@ -499,6 +535,14 @@ test('front ends of HAWKI have its names, includes and actions', async () => {
     data: { type: 'assistants', attributes: { release_stage: 'organizational' } },
   })
   expect(released.one.attributes).toMatchObject({ release_stage: 'organizational', is_favorite: false })
+  // What HAWKI has and this service does not keep is refused by name, as leaving it out would change the assistant.
+  for (const relation of ['assistant_category', 'ai_tools', 'shared_users']) {
+    const more = { ...tags, [relation]: { data: null } }
+    const refused = await snake.ada.create('assistants', { ...attributes, handle: 'other' }, more as never)
+    expect([refused.status, pointersOf(refused)]).toEqual([422, [`/data/relationships/${relation}`]])
+  }
+  const tag = await snake.ada.create('assistant-tags', { text: 'php' })
+  expect([tag.status, tag.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
   const { included } = await snake.ada.get(
     `${path}?include=creator,assistant_versions,assistant_user_prompts,assistant_tags`,
   )

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { UsageRecord } from '../../entities/ai/usage-record.ts'
 import { oldestUsageDay, rollUpUsage, summariseUsage } from '../../entities/ai/usage-report.sql.ts'
 import { listRecordedCalls } from '../../entities/ai/usage-simulation.sql.ts'
-import { findTags } from '../../entities/assistants/assistant-members.sql.ts'
+import { findTag, listTagPage } from '../../entities/assistants/assistant-members.sql.ts'
 import type { Statement } from '../../entities/sql/statement.ts'
 import { callsByHour, selectModelQuality } from '../../entities/views/overview.sql.ts'
 import { selectUsageBy, selectUsagePage, usageGroupings } from '../../entities/views/usage-by.sql.ts'
@@ -208,7 +208,8 @@ test('pages of assistants look nothing up for each assistant of others', async (
   const read = { viewer: id, usage: 'main', limit: 50, offset: 0, ids: [1, 2, 3] } as const
   const statements: [text: string, values: unknown[]][] = [
     ...compiled.map(({ statement, values }): [string, unknown[]] => [statement.text, values(read)]),
-    [findTags.text, [id, [], null]],
+    [findTag.text, [id, [], 'word']],
+    [listTagPage.text, [id, [], 200, 0]],
   ]
   for (const [text, values] of statements) {
     const explain = `explain (analyze, costs off, timing off, buffers off) ${text}`
