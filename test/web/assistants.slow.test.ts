@@ -589,6 +589,13 @@ describeWith('chromium')('assistants in a real browser', () => {
       published: 2,
       refusal: { version: 3, reason: 'We have no archive.' },
     })
+
+    // Whoever publishes is told that the version waits.
+    await owner.call('share', { handle: 'helper', audience: 'all', editors: ['root'] })
+    await page.goto('/assistants/helper/history')
+    await page.getByRole('button', { name: 'Publish version 3' }).click()
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Publish' }).click()
+    await page.getByText('Version 3 waits for the approval of an administrator.').waitFor()
     expect(complaints).toEqual([expect.stringContaining('409')])
   })
 })

@@ -107,8 +107,8 @@ function VersionRow({ version, stored, isBusy, act, compare }: VersionRowProps) 
   const { handle, published, latest } = stored
   const ref = { handle, version: number }
   const publish = async () => {
-    await api.assistants.publish.mutate(ref)
-    return t('app.assistants.nowAnswers', { version: number })
+    const { isWaiting } = await api.assistants.publish.mutate(ref)
+    return t(isWaiting ? 'app.assistants.waits' : 'app.assistants.nowAnswers', { version: number })
   }
   const restore = async () => {
     const saved = await api.assistants.restore.mutate({ ...ref, publish: false })

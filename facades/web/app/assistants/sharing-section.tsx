@@ -50,11 +50,12 @@ function SharingForm({ stored }: { stored: StoredAssistant }) {
   const share = async (form: HTMLFormElement) => {
     const allowRemix = new FormData(form).has('allowRemix')
     const chosen = audience === 'groups' ? [...groups] : []
-    await api.assistants.share.mutate({ handle, audience, groups: chosen, editors: [...editors], allowRemix })
+    const sharing = { audience, groups: chosen, editors: [...editors], allowRemix }
+    const { isWaiting } = await api.assistants.share.mutate({ handle, ...sharing })
     await refreshAssistants()
-    return t(
-      audience !== 'private' && published === null ? 'app.assistants.sharedDraft' : 'app.assistants.sharingSaved',
-    )
+    if (isWaiting) return t('app.assistants.isWaiting')
+    const isDraft = audience !== 'private' && published === null
+    return t(isDraft ? 'app.assistants.sharedDraft' : 'app.assistants.sharingSaved')
   }
   return (
     <ActionForm
