@@ -75,6 +75,27 @@ test('numbers that were not given never reach the reader, whole and in pieces', 
   }
 })
 
+test('formulas keep their brackets, and prices around citations are no formulas', async () => {
+  const { asker, model } = await addAssistantWithKnowledge(app.svc, { 'fees.md': fees })
+  const formulas = 'Let $x \\in [0,1]$ and \\(a_[2] = [2, 3]\\).\n$$\n[4,5]\n$$\n\\[ [6,7] \\]\n'
+  const [written, read] = ['$40 [7] and \\$50 [1], or US$ [8].', '$40 and \\$50 [1], or US$.'].map(
+    (text) => formulas + text,
+  )
+  const text = String(written)
+
+  for (const pieces of [[text], [...text], text.split(/(?=\d)/)]) {
+    await app.answerBy(answers(text, pieces))
+    const stream = await clients(asker).openai.chat.completions.create({
+      model,
+      messages: [{ role: 'user', content }],
+      stream: true,
+    })
+    const chunks: string[] = []
+    for await (const { choices } of stream) chunks.push(choices[0]?.delta.content ?? '')
+    expect(chunks.join('')).toBe(read)
+  }
+})
+
 test('an answer in JSON keeps its lists, in a code block or by itself', async () => {
   const { asker, model } = await addAssistantWithKnowledge(app.svc, { 'fees.md': fees })
   for (const text of ['{"fees": [1, 40], "places": [7]}', '```json\n[7]\n```\n']) {
@@ -89,7 +110,14 @@ test('an answer in JSON keeps its lists, in a code block or by itself', async ()
 test('text that never ends what it began is passed on at once', async () => {
   const { asker, model } = await addAssistantWithKnowledge(app.svc, { 'fees.md': fees })
   const { openai } = clients(asker)
-  for (const piece of [' '.repeat(400), '`'.repeat(600), `\`\`\`${'x'.repeat(600)}`, `\`\`\`\n${'~'.repeat(400)}`]) {
+  for (const piece of [
+    ' '.repeat(400),
+    '`'.repeat(600),
+    `$${'x'.repeat(600)}`,
+    `$$${'x'.repeat(2100)}`,
+    `\`\`\`${'x'.repeat(600)}`,
+    `\`\`\`\n${'~'.repeat(400)}`,
+  ]) {
     const { promise: isRead, resolve: markRead } = Promise.withResolvers<void>()
     await app.answerBy(async (_, response) => {
       beginStream(response)

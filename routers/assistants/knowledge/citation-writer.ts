@@ -1,6 +1,7 @@
 import type { Source, TextRange } from '../../ports/ai/messages.ts'
 import type { AnswerPart, ModelAnswer } from '../../ports/ai/models.ts'
 import type { CitedPassages } from './cited-passages.ts'
+import { match, VerbatimScanner } from './verbatim-scanner.ts'
 
 /** Numbers in brackets, as models write them: `[3]`, `[1, 2]`, `[^1]`, `[1-3]`, and `【1†source】`. */
 const citation = /[[【]\s*\^?(\d{1,3}(?:\s*[,;–-]\s*\^?\d{1,3})*)\s*(?:†[^\]】\n]{0,80})?[\]】]/y
@@ -10,15 +11,7 @@ const beginOfCitation = /[[【][\s\d^,;–-]{0,80}(?:†[^\]】\n]{0,80})?$/y
 
 /** Spaces before a citation are its own, as they go with one that is removed. */
 const spaces = / {1,80}/y
-const plainText = /[^ [【`\n~]+/y
-const backticks = /`{1,80}/y
-// Repetitions are bounded, since a stream waits for the end of whatever has begun.
-const openingFence = /[ \t]{0,12}(?:(`{3,80})[^`\n]{0,200}|(~{3,80})[^\n]{0,200})\n/y
-const beginOfFence = /[ \t]{0,12}(?:`{1,2}|`{3,80}[^`\n]{0,200}|~{1,2}|~{3,80}[^\n]{0,200})?$/y
-const beginOfClosingFence = /[ \t]{0,12}[`~]{0,80}[ \t\r]{0,80}$/y
-
-/** Longest code within a line that is waited for. */
-const MAX_INLINE_CODE = 500
+const plainText = /[^ [【`\n~$\\]+|`+|\\[^[【(\s]/y
 
 /** A piece of a text that is settled, with the numbers that it cites. */
 interface Settled {
@@ -29,17 +22,13 @@ interface Settled {
 }
 
 /**
- * Writes the text of an answer with the numbers that the service gave, and without all others. Code and JSON stay as they
- * are: a number in brackets is an index there, or the member of a list.
+ * Writes the text of an answer with the numbers that the service gave, and without all others. JSON, code and formulas stay
+ * as they are: a number in brackets is an index there, the member of a list, or the end of an interval.
  */
 export class CitationWriter {
   readonly #passages: CitedPassages
+  readonly #verbatim = new VerbatimScanner()
   #rest = ''
-  /** The characters that close the present code block. */
-  #fence: string | undefined
-  #isAtLineStart = true
-  /** True if the answer begins with a brace, as JSON does; undefined before its first letter. */
-  #isJson: boolean | undefined
   /** Characters that were read and written. */
   #read = 0
   #written = 0
@@ -74,7 +63,7 @@ export class CitationWriter {
     for (let next = this.#next(isEnd); next; next = this.#next(isEnd)) {
       const source = this.#rest.slice(0, next.length)
       this.#rest = this.#rest.slice(next.length)
-      this.#isAtLineStart = next.length === 0 ? this.#isAtLineStart : source.endsWith('\n')
+      this.#verbatim.advance(source)
       text += next.text
       const start = this.#written
       this.#count(source, next.text)
@@ -105,35 +94,17 @@ export class CitationWriter {
   #next(isEnd: boolean): Settled | undefined {
     const rest = this.#rest
     if (rest === '') return undefined
-    this.#isJson ??= /\S/.exec(rest)?.[0].startsWith('{')
-    if (this.#isJson) return toPlain(rest)
-    if (this.#fence !== undefined) return this.#nextOfFence(this.#fence, isEnd)
-    if (!this.#isAtLineStart) return this.#nextOfLine(isEnd)
-    const opening = match(openingFence, rest, 0)
-    if (!opening) return !isEnd && match(beginOfFence, rest, 0) ? undefined : this.#nextOfLine(isEnd)
-    this.#fence = opening[1] ?? opening[2]
-    return toPlain(opening[0])
+    const verbatim = this.#verbatim.measure(rest, isEnd)
+    if (verbatim === 0) return this.#nextOfProse(rest, isEnd)
+    return verbatim === undefined ? undefined : toPlain(rest.slice(0, verbatim))
   }
 
-  #nextOfLine(isEnd: boolean): Settled | undefined {
-    const rest = this.#rest
+  #nextOfProse(rest: string, isEnd: boolean): Settled | undefined {
     const gap = match(spaces, rest, 0)?.[0].length ?? 0
     if (gap === rest.length) return isEnd ? toPlain(rest) : undefined
     if (rest[gap] === '[' || rest[gap] === '【') return this.#nextCitation(gap, isEnd)
     if (gap > 0) return toPlain(rest.slice(0, gap))
-    if (rest.startsWith('`')) return nextCode(rest, isEnd)
     return toPlain(match(plainText, rest, 0)?.[0] ?? rest.slice(0, 1))
-  }
-
-  /** Passes on the lines of a code block, until one closes it. */
-  #nextOfFence(fence: string, isEnd: boolean): Settled | undefined {
-    const end = this.#rest.indexOf('\n')
-    const line = end < 0 ? this.#rest : this.#rest.slice(0, end + 1)
-    const isWhole = end >= 0 || isEnd
-    if (this.#isAtLineStart && !isWhole && match(beginOfClosingFence, line, 0)) return undefined
-    const isClosing = this.#isAtLineStart && isWhole && line.trim().startsWith(fence) && /^(`+|~+)$/.test(line.trim())
-    if (isClosing) this.#fence = undefined
-    return toPlain(line)
   }
 
   #nextCitation(gap: number, isEnd: boolean): Settled | undefined {
@@ -156,26 +127,7 @@ function writeNumbers(cited: readonly number[], gap: number, following = ''): st
   return `${' '.repeat(gap)}${cited.map((number) => `[${number}]`).join('')}${separator}`
 }
 
-function match(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
-  pattern.lastIndex = at
-  return pattern.exec(text)
-}
-
 const toPlain = (text: string): Settled => ({ text, cited: [], length: text.length })
-
-/** Passes on code within a line; backticks that nothing closes are text. */
-function nextCode(rest: string, isEnd: boolean): Settled | undefined {
-  const marks = match(backticks, rest, 0)?.[0] ?? ''
-  const lineEnd = rest.indexOf('\n', marks.length)
-  const line = rest.slice(0, lineEnd < 0 ? MAX_INLINE_CODE : Math.min(lineEnd, MAX_INLINE_CODE))
-  const closing = new RegExp(`(?<!\`)${marks}(?!\`)`, 'g')
-  closing.lastIndex = marks.length
-  const found = closing.exec(line)
-  const isOpen = lineEnd < 0 && rest.length < MAX_INLINE_CODE && !isEnd
-  // Further backticks may follow the last ones.
-  if (isOpen && (!found || found.index + marks.length === rest.length)) return undefined
-  return toPlain(found ? rest.slice(0, found.index + marks.length) : marks)
-}
 
 const MAX_NUMBERS = 50
 
