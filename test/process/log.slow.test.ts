@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
 import { startApp } from '../kit/app.ts'
-import { createEmptyDatabase } from '../kit/database.ts'
+import { cloneDatabase } from '../kit/database.ts'
 import { createDataFolder, root, startProcess } from '../kit/service-process.ts'
 
 /** Starts a process that logs an error and exits at once. */
@@ -75,7 +75,7 @@ test('a stalled log reader costs 4 MB at most, and dropped lines are counted', a
 async function startAtTerminal(settings: Record<string, string>) {
   await using resources = new AsyncDisposableStack()
   const folder = resources.use(await createDataFolder())
-  const database = resources.use(await createEmptyDatabase())
+  const database = resources.use(await cloneDatabase())
   const command = `stty cols 200; exec ${manifest.scripts.start}`
   const service = resources.use(
     startProcess({ DATA_DIR: folder.path, DATABASE_URL: database.url, PORT: '0', ...settings }, [

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
 import { answers, buildQuestion, startProvider, writeConfig } from '../kit/ai/provider.ts'
-import { createEmptyDatabase } from '../kit/database.ts'
+import { cloneDatabase } from '../kit/database.ts'
 import { findFreePort } from '../kit/free-port.ts'
 import { startHaproxy } from '../kit/parts/haproxy.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
@@ -15,7 +15,7 @@ const PAUSE_MS = 10
 
 describeWith('haproxy')('two replicas behind a load balancer', () => {
   test('are restarted one after the other under load, and no request fails', async () => {
-    await using database = await createEmptyDatabase()
+    await using database = await cloneDatabase()
     await using folder = await createDataFolder()
     await using provider = await startProvider(async (request, response) => {
       await pause(100)

@@ -17,7 +17,7 @@ import {
   startProvider,
   writeConfig,
 } from '../kit/ai/provider.ts'
-import { createEmptyDatabase } from '../kit/database.ts'
+import { cloneDatabase } from '../kit/database.ts'
 import { waitForLocks } from '../kit/locks.ts'
 import { openClient, queryRows } from '../kit/postgres-client.ts'
 import { fetchAnswer, readTokens, SLOW } from '../kit/service-client.ts'
@@ -77,7 +77,8 @@ test.for(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
 )
 
 test('a stop serves requests during DRAIN_DELAY, then closes idle connections', async () => {
-  await using svc = await busy({ DRAIN_DELAY: '10s' })
+  await using database = await cloneDatabase()
+  await using svc = await busy({ DRAIN_DELAY: '10s', DATABASE_URL: database.url })
   const idle = connect(Number(new URL(svc.url).port), '127.0.0.1')
   const idleEnded = once(idle, 'end')
   idle.write('GET /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n')
@@ -109,7 +110,7 @@ test('a stop serves requests during DRAIN_DELAY, then closes idle connections', 
 })
 
 test('a stop does not wait for a periodic task that never ends', async () => {
-  await using database = await createEmptyDatabase()
+  await using database = await cloneDatabase()
   await using folder = await createDataFolder()
   await using service = startProcess({
     DATA_DIR: folder.path,
@@ -129,7 +130,8 @@ test('a stop does not wait for a periodic task that never ends', async () => {
 })
 
 test('a stop refuses new work on every surface with a well-formed 503', async () => {
-  await using svc = await busy()
+  await using database = await cloneDatabase()
+  await using svc = await busy({ DATABASE_URL: database.url })
   svc.service.kill('SIGTERM')
   await vi.waitFor(async () => expect((await readiness(svc.url))[0]).toBe(503), SLOW)
   const paths = [
@@ -189,7 +191,7 @@ test('a stop by a closed terminal finishes open requests', async () => {
 })
 
 test('a stop cuts requests after SHUTDOWN_TIMEOUT, exits 0 and keeps their record', async () => {
-  await using database = await createEmptyDatabase()
+  await using database = await cloneDatabase()
   await using svc = await busy({ SHUTDOWN_TIMEOUT: '500ms', DATABASE_URL: database.url })
 
   svc.service.kill('SIGTERM')
@@ -200,7 +202,7 @@ test('a stop cuts requests after SHUTDOWN_TIMEOUT, exits 0 and keeps their recor
 })
 
 test('a stop cuts a stream, too', async () => {
-  await using database = await createEmptyDatabase()
+  await using database = await cloneDatabase()
   await using folder = await createDataFolder()
   await using provider = await startProvider((_, response) => {
     beginStream(response)
@@ -224,7 +226,7 @@ test('a stop cuts a stream, too', async () => {
 })
 
 test('a stop is not held up by a database that does not let go', async () => {
-  await using database = await createEmptyDatabase()
+  await using database = await cloneDatabase()
   await using folder = await createDataFolder()
   const settings = { DATA_DIR: folder.path, DATABASE_URL: database.url, PORT: '0', SHUTDOWN_TIMEOUT: '200ms' }
   await using service = startProcess(settings)

@@ -7,7 +7,7 @@ import {
   type RecordedCall,
   type Sample,
 } from '../../kit/ai/limit-history.ts'
-import { type Replicas, readSample, recordQuestion, startReplicas } from '../../kit/ai/limit-replicas.ts'
+import { type Replicas, readSample, recordQuestion, startLasting, startReplicas } from '../../kit/ai/limit-replicas.ts'
 
 vi.setConfig({ testTimeout: 15 * 60_000 })
 
@@ -28,14 +28,14 @@ const sumUsage = (unit: (typeof units)[number]['unit'], records: readonly Record
   records.reduce((sum, { cost, tokens }) => sum + { requests: 1, tokens, EUR: cost }[unit], 0)
 
 /** Makes concurrent calls at all replicas in turn. */
-const sendTogether = ({ replicas }: Replicas, tokens: readonly string[], count: number) =>
+const sendTogether = (replicas: readonly { url: string }[], tokens: readonly string[], count: number) =>
   Promise.all(
     Array.from({ length: count }, (_, index) =>
       recordQuestion(replicas[index % replicas.length]?.url ?? '', tokens[index % tokens.length] ?? ''),
     ),
   )
 
-const readRecords = ({ svc }: Replicas) =>
+const readRecords = ({ svc }: Pick<Replicas, 'svc'>) =>
   svc.rows<RecordedSums>(
     `select request_id as "requestId", outcome, cost_micros::int as cost, input_tokens + output_tokens as tokens
        from usage_records`,
@@ -49,7 +49,7 @@ async function settleLost({ svc }: Replicas): Promise<void> {
 }
 
 /** Samples the limit until it is stopped; there are no samples while the database is down. */
-function watch(world: Replicas): () => Promise<Sample[]> {
+function watch(world: Pick<Replicas, 'svc'>): () => Promise<Sample[]> {
   const samples: Sample[] = []
   let isOver = false
   const watching = (async () => {
@@ -84,12 +84,12 @@ const faults: ((world: Replicas, victim: number) => Promise<(() => Promise<void>
 
 describe('a budget for 100 answers', () => {
   test('a budget for 100 answers admits exactly 100 of 200 concurrent calls', async () => {
-    await using world = await startReplicas(3)
+    await using world = await startLasting(3)
     await world.svc.host.limits.set(limit)
     const { token } = await world.svc.user()
     const stop = watch(world)
 
-    const operations = await sendTogether(world, [token], 200)
+    const operations = await sendTogether(world.replicas, [token], 200)
 
     await vi.waitFor(async () => expect(await world.svc.rows('select id from usage_holds')).toEqual([]), SLOW)
     const records = await readRecords(world)
@@ -110,7 +110,7 @@ describe('a budget for 100 answers', () => {
       const stop = watch(world)
 
       for (let round = 0; round < rounds; round++) {
-        const pendingCall = sendTogether(world, [token], 50)
+        const pendingCall = sendTogether(world.replicas, [token], 50)
         await pause(Math.random() * 300)
         const mend = await faults[round % faults.length]?.(world, round % 3)
         operations.push(...(await pendingCall))
@@ -119,7 +119,7 @@ describe('a budget for 100 answers', () => {
         await vi.waitFor(() => world.svc.host.limits.topUp({ name: limit.name, amount: (more * most) / one }), SLOW)
         caps.push({ at: performance.now(), cap: (caps.at(-1)?.cap ?? 0) + more * most })
       }
-      operations.push(...(await sendTogether(world, [token], 50)))
+      operations.push(...(await sendTogether(world.replicas, [token], 50)))
       await pause(6000)
       await settleLost(world)
 
@@ -135,7 +135,7 @@ describe('a budget for 100 answers', () => {
 
   test.for(units)('a budget of $unit is used by exactly what the provider counted', async ({ unit, one, most }) => {
     const counted = { requests: 0, tokens: 0, EUR: 0 }
-    await using world = await startReplicas(3, () => {
+    await using world = await startLasting(3, () => {
       const [prompt_tokens, completion_tokens] = [1 + (counted.requests % 13), 1 + (counted.requests % 17)]
       counted.requests += 1
       counted.tokens += prompt_tokens + completion_tokens
@@ -148,7 +148,7 @@ describe('a budget for 100 answers', () => {
     const stop = watch(world)
     const operations: Operation[] = []
 
-    for (let round = 0; round < 6; round++) operations.push(...(await sendTogether(world, [token], 60)))
+    for (let round = 0; round < 6; round++) operations.push(...(await sendTogether(world.replicas, [token], 60)))
 
     await vi.waitFor(async () => expect(await world.svc.rows('select id from usage_holds')).toEqual([]), SLOW)
     const records = await readRecords(world)

@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { inject } from 'vitest'
 import { startCluster } from '../../../server/database/embedded-postgres.ts'
 import { startApp } from '../app.ts'
+import { cloneDatabase } from '../database.ts'
 import { redisDatabaseUrl } from '../parts/redis.ts'
 import { startRelay } from '../parts/relay.ts'
 import { createDataFolder, startProcess } from '../service-process.ts'
@@ -16,12 +17,8 @@ const price = { currency: 'EUR', inputPerMillion: 1000, outputPerMillion: 2000 }
 /** Token counts that the provider reports for an answer. */
 const countTokens = () => ({ prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 })
 
-/** Starts replicas as processes over a PostgreSQL of their own and one Redis, and a slow provider. */
-export async function startReplicas(count: number, tokens: typeof countTokens = countTokens) {
-  await using resources = new AsyncDisposableStack()
-  const folder = resources.use(await createDataFolder())
-  const cluster = await startCluster(join(folder.path, 'postgres'))
-  const port = Number(new URL(cluster.url).port)
+/** Starts a slow provider, a relay before Redis, and returns the settings that all replicas share. */
+async function openSurroundings(resources: AsyncDisposableStack, databaseUrl: string, tokens: typeof countTokens) {
   const provider = resources.use(
     await startProvider(async (providerRequest, response) => {
       await pause(20 + Math.random() * 300)
@@ -33,12 +30,34 @@ export async function startReplicas(count: number, tokens: typeof countTokens = 
   const relay = redis && resources.use(await startRelay(Number(redis.port || 6379)))
   if (redis && relay) redis.host = `127.0.0.1:${relay.port}`
   const settings = {
-    DATABASE_URL: cluster.url,
+    DATABASE_URL: databaseUrl,
     APP_KEY: randomBytes(32).toString('base64'),
     AI_CONFIG: config.file,
     LIMITS_MAX_OUTPUT_TOKENS: '100',
     ...(redis && { REDIS_URL: redis.href }),
   }
+  return { provider, relay, settings }
+}
+
+/** Starts replicas in this process, over one database and one Redis: they start sooner than processes, and nobody can kill them. */
+export async function startLasting(count: number, tokens: typeof countTokens = countTokens) {
+  await using resources = new AsyncDisposableStack()
+  const database = resources.use(await cloneDatabase())
+  const { provider, settings } = await openSurroundings(resources, database.url, tokens)
+  const svc = resources.use(await startApp(settings))
+  const replicas = [svc]
+  while (replicas.length < count) replicas.push(resources.use(await startApp(settings)))
+  const disposables = resources.move()
+  return { svc, provider, replicas, [Symbol.asyncDispose]: () => disposables.disposeAsync() }
+}
+
+/** Starts replicas as processes over a PostgreSQL of their own and one Redis, of which each can fail. */
+export async function startReplicas(count: number) {
+  await using resources = new AsyncDisposableStack()
+  const folder = resources.use(await createDataFolder())
+  const cluster = await startCluster(join(folder.path, 'postgres'))
+  const port = Number(new URL(cluster.url).port)
+  const { provider, relay, settings } = await openSurroundings(resources, cluster.url, countTokens)
   const svc = resources.use(await startApp(settings))
   let owner: AsyncDisposableStack = resources
   const start = async () => {
@@ -97,7 +116,7 @@ function toOutcome(status: number): Operation['outcome'] {
 }
 
 /** Reads the state of a limit from the database. */
-export async function readSample({ svc }: Replicas, name: string): Promise<Sample | undefined> {
+export async function readSample({ svc }: Pick<Replicas, 'svc'>, name: string): Promise<Sample | undefined> {
   const [sample] = await svc.rows<Sample>(
     `select c.used::int as used, c.held::int as held, (l.cap + c.topped_up)::int as cap,
             (select count(*) from usage_holds where lease_until < now() - interval '1 minute')::int as outlived
