@@ -88,6 +88,8 @@ function buildModelActions(svc: Pick<TestApp, 'send'>, token: string): Actions {
   }
 }
 
+const PAUSE_MS = 20
+
 /** Repeats each action until it is stopped. */
 function repeatActions(doing: Actions) {
   const counts: Record<string, number> = {}
@@ -101,6 +103,8 @@ function repeatActions(doing: Actions) {
       )
       if (failure) failures.push(failure)
       counts[name] = (counts[name] ?? 0) + 1
+      // Without it the load would take the processor from the replicas that start.
+      await pause(PAUSE_MS)
     }
   })
   return {
