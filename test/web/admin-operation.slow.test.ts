@@ -570,7 +570,12 @@ describeWith('chromium')('operation in the administration', () => {
     await using admin = await openAdmin(svc, 'hilda')
     const { page, requests } = admin
     const { promise: wait, resolve: release } = Promise.withResolvers<void>()
-    await showAdmin(page, `people/${admin.id}`)
+    const models = Promise.withResolvers<void>()
+    await page.route(/aiModels\.list/, (route) => models.promise.then(() => route.continue()))
+    await page.goto(`/admin/people/${admin.id}`)
+    await page.getByRole('heading', { name: 'Limits', exact: true }).waitFor()
+    expect(await page.getByRole('button', { name: 'Find out' }).count()).toBe(0)
+    models.resolve()
     await page.route(/models[./]explain/, (route) => wait.then(() => route.continue()))
     await page.getByRole('button', { name: 'Find out' }).click()
     await page.getByRole('button', { name: 'Working …', disabled: true }).click({ force: true })

@@ -260,20 +260,24 @@ type Explanation = Awaited<ReturnType<typeof api.models.explain.query>>
 
 /** Explains why a person can or cannot use a model. */
 function ExplainModel({ person }: { person: Person }) {
-  const { data } = useCatalogue()
+  const catalogue = useCatalogue()
   const { isWorking, result, error, run } = useCall<Explanation>()
   const explain = (form: FormData) =>
     run(() => api.models.explain.query({ user: toUserInput(person), model: readText(form, 'model') }))
   return (
     <Part title={t('app.admin.mayAsk')}>
-      <InlineForm action={t('app.admin.explain')} isWorking={isWorking} submit={explain}>
-        <ChoiceInput
-          label={t('app.field.model')}
-          name="model"
-          value=""
-          choices={(data?.models ?? []).map(({ modelId, label }) => [modelId, label])}
-        />
-      </InlineForm>
+      <Loaded data={catalogue.data} error={catalogue.error}>
+        {({ models }) => (
+          <InlineForm action={t('app.admin.explain')} isWorking={isWorking} submit={explain}>
+            <ChoiceInput
+              label={t('app.field.model')}
+              name="model"
+              value=""
+              choices={models.map(({ modelId, label }) => [modelId, label])}
+            />
+          </InlineForm>
+        )}
+      </Loaded>
       <div role="status">{result && <Reasons {...result} />}</div>
       <ErrorMessage error={error} />
     </Part>
