@@ -40,6 +40,7 @@ export function createRedisChangeBus(address: RedisAddress, log: Log): ChangeBus
   // The databases of a Redis server share all channels, so the channel has the number of the database.
   const channel = `svc:changes:${receiver.options.db ?? 0}`
   receiveMessages(receiver, channel, (message) => dispatchMessage(message, name, listeners))
+  const stopReporting = reportOutages(receiver, log)
   receiver.on('ready', () => {
     receiver.subscribe(channel).then(
       () => listeners.onInterruption(),
@@ -64,10 +65,26 @@ export function createRedisChangeBus(address: RedisAddress, log: Log): ChangeBus
     isConnected: () => receiver.status === 'ready' && sender.status === 'ready',
     subscribe: (listener) => listeners.add(listener),
     close: async () => {
+      stopReporting()
       receiver.disconnect()
       sender.disconnect()
     },
   }
+}
+
+/** Logs once when the connection is lost, and once when it is back. Returns a function that ends this. */
+function reportOutages(redis: Redis, log: Log): () => void {
+  let isLost = false
+  const reportLoss = () => {
+    if (!isLost) log.warn({}, 'Redis at REDIS_URL is not reached; what it shares among replicas is missing until it is')
+    isLost = true
+  }
+  redis.on('close', reportLoss)
+  redis.on('ready', () => {
+    if (isLost) log.info({}, 'Redis at REDIS_URL is reached again')
+    isLost = false
+  })
+  return () => redis.off('close', reportLoss)
 }
 
 /** Calls `take` with each message of the channel; with undefined if the text is no message of this version. */

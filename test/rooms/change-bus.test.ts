@@ -2,6 +2,7 @@ import { Redis } from 'ioredis'
 import { describe, expect, inject, test } from 'vitest'
 import type { LoggedChange } from '../../entities/events/change-log.sql.ts'
 import type { ChangeBus } from '../../routers/ports/change-bus.ts'
+import type { Log } from '../../routers/ports/log.ts'
 import { createChangeBus } from '../../server/stores/change-bus.ts'
 import { redisDatabaseUrl } from '../kit/parts/redis.ts'
 import { startRelay } from '../kit/parts/relay.ts'
@@ -12,8 +13,8 @@ const drivers: [string, string | undefined][] = [['in this process', undefined]]
 if (inject('redisUrl')) drivers.push(['over Redis', redisDatabaseUrl(11)])
 
 /** Opens a bus that records its messages and interruptions. */
-async function open(url: string | undefined) {
-  const bus = await createChangeBus({ url }, log)
+async function open(url: string | undefined, ownLog: Log = log) {
+  const bus = await createChangeBus({ url }, ownLog)
   const heard: LoggedChange[] = []
   const counts = { interruptions: 0 }
   const stop = bus.subscribe({
@@ -145,6 +146,22 @@ describe.skipIf(!inject('redisUrl'))('a bus over Redis', () => {
 
     await expect.poll(() => other.counts.interruptions).toBeGreaterThan(before)
     await untilConnected(one.bus, other)
+  })
+
+  test('logs once that Redis is lost, however often it tries, and once that it is back', async () => {
+    await using relay = await startRelay(Number(new URL(url).port))
+    const lines: string[] = []
+    const write = (_: object, line: string) => void lines.push(line)
+    await using cut = await open(url.replace(/:\d+\//, `:${relay.port}/`), { info: write, warn: write, error: write })
+    await using other = await open(url)
+    await untilConnected(other.bus, cut)
+    expect(lines).toEqual([])
+
+    relay.cut()
+    await expect.poll(() => lines).toHaveLength(1)
+    relay.mend()
+    await untilConnected(other.bus, cut)
+    await expect.poll(() => lines).toEqual([expect.stringContaining('not reached'), expect.stringContaining('again')])
   })
 
   test('tells the others when it could not tell them', async () => {
