@@ -23,8 +23,9 @@ export const createLimitServices = (
 const MAX_CHANGES_PER_LOCK = 2
 const MAX_WAITING = 500
 
-/** Searches of one person at once, which may have to make indexes. */
+/** Searches of one person at once, which may have to make indexes. A model whose search is refused answers without a passage. */
 const MAX_SEARCHES = 2
+const MAX_SEARCH_WAIT_MS = 60_000
 
 function createSemaphores({
   DATABASE_POOL,
@@ -36,6 +37,11 @@ function createSemaphores({
   return {
     person: new KeyedSemaphore({ perKey: perPerson, refusal: 'too_many_requests', ...waiting }),
     change: new KeyedSemaphore({ perKey: MAX_CHANGES_PER_LOCK, refusal: 'busy', ...waiting }),
-    search: new KeyedSemaphore({ perKey: MAX_SEARCHES, refusal: 'too_many_requests', ...waiting }),
+    search: new KeyedSemaphore({
+      perKey: MAX_SEARCHES,
+      maxWaiting: MAX_WAITING,
+      maxWaitMs: MAX_SEARCH_WAIT_MS,
+      refusal: 'too_many_requests',
+    }),
   }
 }
