@@ -2,7 +2,7 @@ import { defineCommand } from 'citty'
 import type { z } from 'zod'
 import type { Refusals } from '../../routers/ai/limits/limit-simulation.ts'
 import { Problem } from '../../routers/core/problems.ts'
-import { formatAmount, formatMicros } from '../../routers/ports/ai/amounts.ts'
+import { formatAmount, formatCap, formatMicros } from '../../routers/ports/ai/amounts.ts'
 import { limitEntry, limitsConfig } from '../../routers/ports/ai/limits-config.ts'
 import { day } from '../../routers/ports/days.ts'
 import { readConfigFile } from '../../server/config/config-file.ts'
@@ -123,8 +123,6 @@ type State = States[number]
 const formatPlain = ({ unit }: Pick<State, 'unit'>, amount: number) =>
   unit === 'money' ? formatMicros(amount) : `${amount}`
 
-const formatCap = (state: State) => `${formatAmount(state.cap, state)} a ${state.period}`
-
 /** Whom a limit is for; for each of a kind, the one that was counted. */
 const formatTarget = ({ target, ownId, subjectName, subjectId }: State) =>
   ownId === null && subjectId !== '' ? `${target} (${subjectName ?? subjectId})` : target
@@ -147,7 +145,7 @@ function formatList(states: States, width: number): string {
     return {
       name: state.name,
       for: formatTarget(state),
-      cap: formatCap(state),
+      cap: formatCap(state.cap, state),
       ...amounts,
       ...(hasHeld && { held }),
       resets: state.resetsAt,
@@ -164,7 +162,7 @@ function formatOne(states: States, width: number): string {
   const { name, target, unpricedCost, resetsAt, countsFrom, timeZone, fromFile } = first
   const properties = {
     for: target,
-    cap: formatCap({ ...first, cap: first.baseCap }),
+    cap: formatCap(first.baseCap, first),
     mode: formatMode(first),
     ...(unpricedCost !== null && { unpriced: formatAmount(unpricedCost, first) }),
     resets: resetsAt,

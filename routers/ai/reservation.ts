@@ -3,7 +3,7 @@ import type { RequestedLimit } from '../../entities/ai/usage-reservation.sql.ts'
 import { computeCost, computeMaxCost } from '../catalogue/pricing.ts'
 import type { Context } from '../core/context.ts'
 import { Problem } from '../core/problems.ts'
-import { formatAmount } from '../ports/ai/amounts.ts'
+import { formatAmount, formatCap } from '../ports/ai/amounts.ts'
 import type { EmbeddingCall, ModelCall } from '../ports/ai/models.ts'
 import {
   hasRoom,
@@ -212,7 +212,7 @@ const describeUnknownCost = ({ name, unit, currency }: RequestedLimit, unknown: 
 function describeTooLarge(limit: RequestedLimit, calls: number): string {
   const { name, unit, cap, nextCap } = limit
   const amount = formatLimitAmount(limit, limit.amount ?? 0)
-  const whole = `${describeCap(limit, nextCap)}${cap > nextCap ? ', without what was topped up' : ''}`
+  const whole = `${formatCap(nextCap, limit)}${cap > nextCap ? ', without what was topped up' : ''}`
   const subject = calls === 1 ? 'This call' : `These ${calls} calls together`
   if (nextCap === 0) return `The limit '${name}' lets no call through: it is ${whole}.`
   return unit === 'money'
@@ -221,9 +221,7 @@ function describeTooLarge(limit: RequestedLimit, calls: number): string {
 }
 
 const describeUsage = (limit: RequestedLimit) =>
-  `${formatLimitAmount(limit, limit.used)} used and ${formatLimitAmount(limit, limit.held)} held by calls under way, of ${describeCap(limit, limit.cap)}`
-
-const describeCap = (limit: RequestedLimit, cap: number) => `${formatAmount(cap, limit)} a ${limit.period}`
+  `${formatLimitAmount(limit, limit.used)} used and ${formatLimitAmount(limit, limit.held)} held by calls under way, of ${formatCap(limit.cap, limit)}`
 
 /** Formats money with its currency, and other amounts without their unit, which the cap tells. */
 const formatLimitAmount = (limit: RequestedLimit, amount: number) =>

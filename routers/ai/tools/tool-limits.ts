@@ -1,5 +1,5 @@
 import type { RequestedLimit } from '../../../entities/ai/usage-reservation.sql.ts'
-import { formatAmount } from '../../ports/ai/amounts.ts'
+import { formatAmount, formatCap } from '../../ports/ai/amounts.ts'
 import type { ToolCallClaim } from '../../ports/ai/tool-limits.ts'
 import { hasRoom, type QuotaExceeded, type SubjectId } from '../../ports/ai/usage-ledger.ts'
 import type { ChatContext } from '../chat-context.ts'
@@ -43,13 +43,13 @@ function listToolSubjects({ name, target }: CallableTool): SubjectId[] {
 }
 
 function describeFullLimit(limit: RequestedLimit): string {
-  const { name, unit, cap, nextCap, used, held, amount, period, resetsAt } = limit
+  const { name, unit, cap, nextCap, used, held, amount, resetsAt } = limit
   const subject = unit === 'money' ? `The limit '${name}'` : `The limit '${name}' of calls of tools`
-  const whole = (of: number) => `${formatAmount(of, limit)} a ${period}`
   if (amount === null) return `${subject} is in money, and what this tool costs in ${limit.currency} is not known.`
-  if (nextCap === 0) return `${subject} lets no call through: it is ${whole(nextCap)}.`
+  if (nextCap === 0) return `${subject} lets no call through: it is ${formatCap(nextCap, limit)}.`
   const frees = `It frees at ${new Date(resetsAt).toISOString()}.`
-  if (unit !== 'money') return `${subject} has no room for another one: ${used} used of ${whole(cap)}. ${frees}`
-  const usage = `${formatAmount(used, limit)} used and ${formatAmount(held, limit)} held by calls under way, of ${whole(cap)}`
+  if (unit !== 'money')
+    return `${subject} has no room for another one: ${used} used of ${formatCap(cap, limit)}. ${frees}`
+  const usage = `${formatAmount(used, limit)} used and ${formatAmount(held, limit)} held by calls under way, of ${formatCap(cap, limit)}`
   return `${subject} has no room for ${formatAmount(amount, limit)} more: ${usage}. ${frees}`
 }

@@ -15,3 +15,7 @@ export const formatMoney = (micros: number | null, currency: string | null) =>
 /** Formats an amount such as `50 EUR` or `3 requests`. */
 export const formatAmount = (amount: number, { unit, currency }: AmountUnit) =>
   unit === 'money' ? `${formatMicros(amount)} ${currency}` : `${amount} ${unit}`
+
+/** Formats an amount for each period, such as `50 EUR a day` or `3 requests an hour`. */
+export const formatCap = (amount: number, { period, ...unit }: AmountUnit & { period: string }) =>
+  `${formatAmount(amount, unit)} ${period === 'hour' ? 'an' : 'a'} ${period}`

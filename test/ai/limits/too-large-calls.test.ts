@@ -140,13 +140,13 @@ test('a top-up frees nothing for a call that is larger than the limit', async ()
 })
 
 test('a limit of nothing lets no call through, and names no moment', async () => {
-  await using world = await limited([{ ...requestLimit, cap: 0 }])
+  await using world = await limited([{ ...requestLimit, cap: 0, per: 'hour' }])
   const { token } = await world.svc.user()
 
   const refusal = await sendQuestion(world.svc, token)
 
   expect([refusal.status, headersOf(refusal)]).toEqual([429, { retryAfter: null, shouldRetry: 'false' }])
-  expect(await messageOf(refusal)).toBe("The limit 'all' lets no call through: it is 0 requests a month.")
+  expect(await messageOf(refusal)).toBe("The limit 'all' lets no call through: it is 0 requests an hour.")
 })
 
 test('a call too expensive for a money limit learns so in its unit', async () => {
