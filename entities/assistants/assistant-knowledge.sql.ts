@@ -4,6 +4,7 @@ import { isApproved, isUser } from './assistant.sql.ts'
 import { Assistant } from './assistant.ts'
 import { isEditor } from './assistant-scope.ts'
 import { AssistantVersion } from './assistant-version.ts'
+import { contentColumns, type KnowledgeContent } from './knowledge.sql.ts'
 import { Knowledge, KnowledgeFile, KnowledgePassage } from './knowledge.ts'
 
 const assistants = Assistant.tableName
@@ -46,20 +47,6 @@ export const findAssistantKnowledge = statement<AssistantKnowledge>(
                           from ${files} x where x.knowledge_id = k.id and x.state = 'ready') f
     where a.handle = $2 and v.number = $3::int and ${isUsedBy('u.id', '$4::bool')}`,
 )
-
-export interface KnowledgeContent {
-  fileId: number
-  path: string
-  ordinal: number
-  from: number
-  to: number
-  page: number | null
-  sealedKey: string
-  sealed: Buffer
-}
-
-const contentColumns = `f.id as "fileId", f.path, p.ordinal, p.from_offset as "from", p.to_offset as "to", p.page,
-          f.sealed_key as "sealedKey", p.sealed`
 
 /** Lists all passages of a knowledge in the order of its files. Values: its id, and the number of rows. */
 export const listKnowledgeContent = statement<KnowledgeContent>(

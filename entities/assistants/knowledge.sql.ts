@@ -261,7 +261,8 @@ export const listTermsAfter = unboundedStatement<{
     where f.knowledge_id = $1::int and f.state = 'ready' and f.id > $2::int order by f.id limit $3::int`,
 )
 
-export interface FoundPassage {
+/** A passage with what opens it. */
+export interface KnowledgeContent {
   fileId: number
   path: string
   ordinal: number
@@ -272,10 +273,14 @@ export interface FoundPassage {
   sealed: Buffer
 }
 
+/** SQL: the columns of a passage `p` of a file `f`. */
+export const contentColumns = `f.id as "fileId", f.path, p.ordinal, p.from_offset as "from", p.to_offset as "to", p.page,
+          f.sealed_key as "sealedKey", p.sealed`
+
 /** Finds passages of searchable files. Values: the knowledge's id, ids of files, and beside each the ordinal. */
-export const findPassages = statement<FoundPassage>(
+export const findPassages = statement<KnowledgeContent>(
   'find-knowledge-passages',
-  `select f.id as "fileId", f.path, p.ordinal, p.from_offset as "from", p.to_offset as "to", p.page, f.sealed_key as "sealedKey", p.sealed
+  `select ${contentColumns}
      from unnest($2::int[], $3::int[]) g(file, ordinal)
      join ${files} f on f.id = g.file and f.knowledge_id = $1::int and f.state = 'ready'
      join ${passages} p on p.file_id = f.id and p.ordinal = g.ordinal`,

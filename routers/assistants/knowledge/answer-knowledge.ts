@@ -10,8 +10,9 @@ import { estimateTokens } from '../../ports/ai/token-estimate.ts'
 import type { FunctionTool } from '../../ports/ai/tools.ts'
 import { CitedPassages, type ReadPassage } from './cited-passages.ts'
 import type { KnowledgeDisclosure } from './disclosure.ts'
-import { KnowledgeReader, MAX_READ_TOKENS, openPassage, writePassage } from './knowledge-reader.ts'
+import { KnowledgeReader, MAX_READ_TOKENS, writePassage } from './knowledge-reader.ts'
 import { createKnowledgeTools } from './knowledge-tools.ts'
+import { openPassage } from './sealed-parts.ts'
 
 /** Knowledge of at most so many tokens is given whole, unless it is more than a quarter of what the model reads. */
 const MAX_WHOLE_TOKENS = 12_000

@@ -4,7 +4,6 @@ import {
   deleteKnowledge,
   deleteKnowledgeFiles,
   insertKnowledge,
-  lockKnowledge,
   raiseVersion,
 } from '../../../entities/assistants/knowledge.sql.ts'
 import { lockPerson } from '../../../entities/identity/user.sql.ts'
@@ -12,7 +11,7 @@ import { runInTransaction, withChangeLog } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { createQuotaProblem, Problem } from '../../core/problems.ts'
 import { runForOneRow, runStatement } from '../../core/run-statement.ts'
-import { createUnknownKnowledge } from './upload.ts'
+import { lockOwn } from './own-knowledge.ts'
 
 /** Knowledge of one person. */
 const MAX_KNOWLEDGE = 200
@@ -83,9 +82,4 @@ export function deleteFiles(
     )
     return { deleted: deleted.length }
   })
-}
-
-async function lockOwn(em: Parameters<typeof runStatement>[0], owner: number, id: number): Promise<void> {
-  const [found] = await runStatement(em, lockKnowledge, [owner, id])
-  if (!found) throw createUnknownKnowledge()
 }

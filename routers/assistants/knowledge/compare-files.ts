@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { findSearchable } from '../../../entities/assistants/knowledge.sql.ts'
 import {
   findKnowledgeOfAssistant,
   findNewestFiles,
@@ -9,9 +8,10 @@ import {
 } from '../../../entities/assistants/knowledge-sync.sql.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
-import { estimateUpload, type UploadEstimate } from './estimate-upload.ts'
+import { estimateUpload, type UploadEstimate } from './embedding-price.ts'
 import { explainState } from './explain-state.ts'
-import { computeFingerprints, createUnknownKnowledge, filePath } from './upload.ts'
+import { assertOwn } from './own-knowledge.ts'
+import { computeFingerprints, filePath } from './upload.ts'
 
 /** Files that are looked up by one statement. */
 const BATCH_SIZE = 1000
@@ -42,8 +42,7 @@ export async function compareOwnFiles(
   owner: number,
   { id, files }: { id: number; files: readonly SourceFile[] },
 ): Promise<ComparedFile[]> {
-  const [found] = await ctx.services.sql(findSearchable, [owner, id])
-  if (!found) throw createUnknownKnowledge()
+  await assertOwn(ctx, owner, id)
   return compareFiles(ctx, id, files)
 }
 

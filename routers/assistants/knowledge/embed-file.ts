@@ -24,8 +24,8 @@ import { runStatement } from '../../core/run-statement.ts'
 import type { PlannedJob } from '../../ports/job-queue.ts'
 import { isEmbedding, loadPayer } from './embed-question.ts'
 import { switchIfWhole } from './index-exchange.ts'
-import { derivePartKey, openPart, passageName, sealPart, vectorName } from './sealed-parts.ts'
-import { buildSearchedText, type PassageContent } from './searched-text.ts'
+import { derivePartKey, openContent, openPart, sealPart, vectorName } from './sealed-parts.ts'
+import { buildSearchedText } from './searched-text.ts'
 import { packVector, UnusableVectors } from './vectors.ts'
 
 /** Passages in one request; servers of the house accept so many by default. */
@@ -87,10 +87,7 @@ async function readTexts(ctx: Context, { fileId, path, sealedKey }: PendingEmbed
   // The file was deleted.
   if (rows.length === 0) throw new DOMException('no passages', 'AbortError')
   const key = derivePartKey(ctx.services.vault, { sealedKey })
-  return rows.map(({ ordinal, sealed }) => {
-    const content = JSON.parse(openPart(key, passageName(ordinal), sealed).toString()) as PassageContent
-    return buildSearchedText(path, content)
-  })
+  return rows.map((row) => buildSearchedText(path, openContent(key, row)))
 }
 
 /** Returns undefined if the embedding waits or was refused. */

@@ -3,7 +3,6 @@ import {
   deleteRetiredEmbeddings,
   deleteRetiredIndexes,
   findBuiltIndex,
-  findTokenRatio,
   hasUnplannedFile,
   insertIndex,
   isIndexWhole,
@@ -13,26 +12,15 @@ import {
   lockIndexes,
   planIndex,
   retireIndexes,
-  sumMissing,
 } from '../../../entities/assistants/knowledge-vectors.sql.ts'
-import { computeCost } from '../../catalogue/pricing.ts'
 import { runInTransaction } from '../../core/changes.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { createTransactionSql, runForOneRow, runStatement } from '../../core/run-statement.ts'
 import type { KnowledgeSettings } from '../../core/settings.ts'
+import { estimateRebuild, type RebuildPrice } from './embedding-price.ts'
 
 type WantedIndex = NonNullable<KnowledgeSettings['embedding']>
-
-/** What a rebuild would embed, and its price by the tokens of earlier bills where there were some. */
-export interface RebuildPrice {
-  files: number
-  passages: number
-  tokens: number
-  /** Millionths of the currency; null if the model has no price. */
-  costMicros: number | null
-  currency: string | null
-}
 
 export interface IndexOverview {
   /** The model of the settings; null for searches by words alone. */
@@ -55,41 +43,8 @@ export async function describeIndexes(ctx: Context): Promise<IndexOverview> {
   const indexes = await sql(listIndexes)
   const find = (state: ListedIndex['state']) => indexes.find((index) => index.state === state) ?? null
   const target = wanted && indexes.find((index) => isSame(index, wanted))
-  const price = wanted && (await estimatePrice(ctx, wanted, target?.id ?? null))
+  const price = wanted && (await estimateRebuild(ctx, wanted.model, target?.id ?? null))
   return { wanted, active: find('active'), building: find('building'), price }
-}
-
-/** Passages that are embedded by one request, as prices may depend on its length. */
-const PASSAGES_PER_REQUEST = 32
-
-async function estimatePrice(
-  ctx: Context,
-  { model: name }: WantedIndex,
-  indexId: number | null,
-): Promise<RebuildPrice | null> {
-  const [missing = { files: 0, passages: 0, tokens: 0 }] = await ctx.services.sql(sumMissing, [indexId])
-  if (missing.files === 0) return null
-  return { ...missing, ...(await estimateCost(ctx, name, missing)) }
-}
-
-type Amount = Pick<RebuildPrice, 'files' | 'passages' | 'tokens'>
-
-/** Estimates the billed tokens and the price of texts, by the tokens that we count of them. */
-export async function estimateCost(
-  { services: { sql, ai } }: Context,
-  name: string,
-  amount: Amount,
-): Promise<Pick<RebuildPrice, 'tokens' | 'costMicros' | 'currency'>> {
-  const [{ ratio } = { ratio: 1 }] = await sql(findTokenRatio, [name])
-  const tokens = Math.ceil(amount.tokens * ratio)
-  // A file's last request is shorter.
-  const requests = Math.max(1, amount.files, Math.ceil(amount.passages / PASSAGES_PER_REQUEST))
-  const model = await ai.callableModels.find(name, 'main', 'embedding')
-  // A provider that bills no token makes this 0.
-  const input = Math.max(1, Math.ceil(tokens / requests))
-  const { costMicros, currency } = computeCost(model?.pricing ?? null, { input, output: 0, cached: 0, reasoning: 0 })
-  const total = costMicros === null ? null : Math.round((costMicros * tokens) / Math.max(1, input))
-  return { tokens, costMicros: total, currency }
 }
 
 /**
@@ -125,16 +80,13 @@ export async function rebuildIndex(ctx: Context): Promise<{ planned: number }> {
   if (!(await ctx.services.ai.callableModels.find(wanted.model, 'main', 'embedding')))
     throw new Problem('conflict', { detail: `There is no embedding model '${wanted.model}'.` })
   const indexId = await beginIndex(ctx, wanted)
-  let planned = 0
   for (let after = 0; ; ) {
-    const rows = await runInTransaction(ctx, undefined, async (em) => {
-      const rows = await runStatement(em, planIndex, [indexId, after, PLAN_SIZE])
-      return rows.map(({ fileId }) => fileId)
-    })
+    const values = [indexId, after, PLAN_SIZE]
+    const rows = await runInTransaction(ctx, undefined, (em) => runStatement(em, planIndex, values))
     if (rows.length === 0) break
-    after = Math.max(...rows)
+    after = Math.max(...rows.map(({ fileId }) => fileId))
   }
-  planned += await planLostEmbeddings(ctx)
+  const planned = await planLostEmbeddings(ctx)
   await switchIfWhole(ctx)
   return { planned }
 }

@@ -1,7 +1,6 @@
 import {
   type AssistantKnowledge,
   findReadableFile,
-  type KnowledgeContent,
   listFileContent,
   listReadableFiles,
 } from '../../../entities/assistants/assistant-knowledge.sql.ts'
@@ -9,12 +8,10 @@ import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { estimateTokens } from '../../ports/ai/token-estimate.ts'
 import { ToolFailure } from '../../ports/ai/tool-servers.ts'
-import type { Vault } from '../../ports/vault.ts'
 import type { CitedPassages, ReadPassage } from './cited-passages.ts'
 import type { KnowledgeDisclosure } from './disclosure.ts'
-import { derivePartKey, openPart, passageName } from './sealed-parts.ts'
+import { openPassage } from './sealed-parts.ts'
 import { searchKnowledge } from './search.ts'
-import type { PassageContent } from './searched-text.ts'
 
 /** The most that one search or one reading of a file gives. */
 const MAX_PASSAGES = 8
@@ -71,15 +68,7 @@ export class KnowledgeReader {
         limit: MAX_PASSAGES,
         disclosure: this.#options.disclosure,
       })
-      const found = hits.map(({ file, page, headings, from, to, text }) => ({
-        file: file.id,
-        path: file.path,
-        page,
-        headings,
-        from,
-        to,
-        text,
-      }))
+      const found = hits.map(({ file: { id: file, path }, score: _, ...passage }) => ({ ...passage, file, path }))
       const { text } = await this.#write(found)
       return text || 'Nothing was found.'
     })
@@ -140,14 +129,6 @@ export class KnowledgeReader {
     if (written.length > 0) await this.#options.disclosure?.beforeReading(this.#options.passages.size)
     return { text: written.join('\n\n'), count: written.length }
   }
-}
-
-/** Decrypts a passage. */
-export function openPassage(vault: Vault, row: KnowledgeContent): ReadPassage {
-  const { fileId: file, path, page, from, to, ordinal, sealed } = row
-  const content = openPart(derivePartKey(vault, row), passageName(ordinal), sealed).toString()
-  const { text, headings } = JSON.parse(content) as PassageContent
-  return { file, path, page, headings, from, to, text }
 }
 
 /**

@@ -27,9 +27,10 @@ import { isEmbedding } from './embed-question.ts'
 import { explainState } from './explain-state.ts'
 import { deleteRetired, describeIndexes, planLostEmbeddings, prepareIndex, rebuildIndex } from './index-exchange.ts'
 import { type OpenedCitation, openCitation } from './open-citation.ts'
+import { createUnknownKnowledge } from './own-knowledge.ts'
 import { failFile, readFile } from './read-file.ts'
 import { type KnowledgeHit, searchKnowledge } from './search.ts'
-import { createUnknownKnowledge, filePath, type UploadedFile, uploadFile } from './upload.ts'
+import { filePath, type UploadedFile, uploadFile } from './upload.ts'
 
 /** Characters of a question. */
 const MAX_QUERY = 2000

@@ -2,7 +2,7 @@ import { findCitedFile, findPassageWithNeighbours } from '../../../entities/assi
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
 import { openAddress, type ReadPassage } from './cited-passages.ts'
-import { openPassage } from './knowledge-reader.ts'
+import { openPassage } from './sealed-parts.ts'
 
 /** What an answer has cited, as its reader sees it. */
 export interface OpenedCitation {

@@ -1,6 +1,9 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import type { KnowledgeContent } from '../../../entities/assistants/knowledge.sql.ts'
 import type { StoredFile } from '../../ports/files/file-store.ts'
 import { FILE_KEY, type Vault } from '../../ports/vault.ts'
+import type { ReadPassage } from './cited-passages.ts'
+import type { PassageContent } from './searched-text.ts'
 
 const IV_BYTES = 12
 const TAG_BYTES = 16
@@ -27,3 +30,15 @@ export function openPart(key: Uint8Array, name: string, sealed: Uint8Array): Buf
 export const TERMS = 'terms'
 export const passageName = (ordinal: number): string => `passage ${ordinal}`
 export const vectorName = (indexId: number, ordinal: number): string => `vector ${indexId} ${ordinal}`
+
+/** Decrypts the text and the headings of a passage. */
+export const openContent = (
+  key: Uint8Array,
+  { ordinal, sealed }: Pick<KnowledgeContent, 'ordinal' | 'sealed'>,
+): PassageContent => JSON.parse(openPart(key, passageName(ordinal), sealed).toString())
+
+export function openPassage(vault: Vault, row: KnowledgeContent): ReadPassage {
+  const { fileId: file, path, page, from, to } = row
+  const { text, headings } = openContent(derivePartKey(vault, row), row)
+  return { file, path, page, headings, from, to, text }
+}

@@ -1,7 +1,7 @@
 import {
-  type FoundPassage,
   findPassages,
   findSearchable,
+  type KnowledgeContent,
   listQueryWords,
   listTermsAfter,
 } from '../../../entities/assistants/knowledge.sql.ts'
@@ -21,20 +21,16 @@ import type {
   SealedVectors,
   VectorQuery,
 } from '../../ports/knowledge-indexes.ts'
+import type { Vault } from '../../ports/vault.ts'
+import type { ReadPassage } from './cited-passages.ts'
 import type { KnowledgeDisclosure } from './disclosure.ts'
 import { embedQuestion } from './embed-question.ts'
-import { derivePartKey, openPart, passageName } from './sealed-parts.ts'
-import type { PassageContent } from './searched-text.ts'
-import { createUnknownKnowledge } from './upload.ts'
+import { createUnknownKnowledge } from './own-knowledge.ts'
+import { derivePartKey, openPassage } from './sealed-parts.ts'
 
 /** A passage that a search found. */
-export interface KnowledgeHit extends PassageContent {
+export interface KnowledgeHit extends Omit<ReadPassage, 'file' | 'path'> {
   file: { id: number; path: string }
-  /** Offsets into the text of the file, in UTF-16 units; the end is exclusive. */
-  from: number
-  to: number
-  /** The page or slide; null if the file has none. */
-  page: number | null
   /** Higher is better; comparable within this search only. */
   score: number
 }
@@ -88,7 +84,7 @@ export async function searchKnowledge(ctx: Context, search: Search): Promise<Kno
   const byPlace = new Map(passages.map((passage) => [toPlace(passage), passage]))
   return ranked.flatMap((one) => {
     const passage = byPlace.get(toPlace(one))
-    return passage ? openOrLog(ctx, passage, () => toHit(passage, one, ctx.services.vault)) : []
+    return passage ? openOrLog(ctx, passage, () => toHit(ctx.services.vault, passage, one)) : []
   })
 }
 
@@ -119,11 +115,9 @@ function logUnreadable({ services }: Context, fileIds: readonly number[]): void 
 
 const toPlace = ({ fileId, ordinal }: Pick<RankedPassage, 'fileId' | 'ordinal'>) => `${fileId} ${ordinal}`
 
-function toHit(passage: FoundPassage, { score }: RankedPassage, vault: Context['services']['vault']): KnowledgeHit {
-  const { fileId, path, ordinal, from, to, page, sealed } = passage
-  const content = openPart(derivePartKey(vault, passage), passageName(ordinal), sealed).toString()
-  const { text, headings } = JSON.parse(content) as PassageContent
-  return { file: { id: fileId, path }, from, to, page, headings, text, score }
+function toHit(vault: Vault, row: KnowledgeContent, { score }: RankedPassage): KnowledgeHit {
+  const { file: id, path, ...passage } = openPassage(vault, row)
+  return { ...passage, file: { id, path }, score }
 }
 
 /** Files whose words are read at once. */

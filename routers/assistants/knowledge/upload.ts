@@ -3,10 +3,8 @@ import { z } from 'zod'
 import {
   deleteUnfinished,
   findEqualFile,
-  findSearchable,
   insertKnowledgeFile,
   type KnowledgeFileState,
-  lockKnowledge,
   sumKnowledgeFiles,
 } from '../../../entities/assistants/knowledge.sql.ts'
 import { lockPerson } from '../../../entities/identity/user.sql.ts'
@@ -20,6 +18,7 @@ import { createQuotaProblem, Problem } from '../../core/problems.ts'
 import { createTransactionSql, runForOneRow, runStatement } from '../../core/run-statement.ts'
 import type { StoredFile } from '../../ports/files/file-store.ts'
 import { KNOWLEDGE_FINGERPRINT, type Vault } from '../../ports/vault.ts'
+import { assertOwn, lockOwn } from './own-knowledge.ts'
 
 const MAX_PATH = 512
 
@@ -48,14 +47,6 @@ interface Upload {
   knowledgeId: number
   path: string
   file: IncomingFile | undefined
-}
-
-/** The same for knowledge of others and for knowledge that never was. */
-export const createUnknownKnowledge = () => new Problem('not_found', { detail: 'You have no such knowledge.' })
-
-async function assertOwn({ services }: Context, owner: number, knowledgeId: number): Promise<void> {
-  const [found] = await services.sql(findSearchable, [owner, knowledgeId])
-  if (!found) throw createUnknownKnowledge()
 }
 
 /** Stores a file, and has a job read it. The version before it stays searchable until then. */
@@ -102,8 +93,7 @@ function addFile(ctx: Context, { owner, knowledgeId, path, mime, stored, hash }:
   return withChangeLog(ctx, async (em, changes) => {
     // The lock keeps two uploads from exceeding the quota together.
     await runStatement(em, lockPerson, [owner])
-    const [knowledge] = await runStatement(em, lockKnowledge, [owner, knowledgeId])
-    if (!knowledge) throw createUnknownKnowledge()
+    await lockOwn(em, owner, knowledgeId)
     const fingerprints = computeFingerprints(ctx.services.vault, hash)
     const [equal] = await runStatement(em, findEqualFile, [knowledgeId, path, fingerprints])
     if (equal) return { ...equal, isNew: false }
