@@ -1,12 +1,13 @@
 import { Link, useNavigate } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
 import type { Assistant } from '../shared/api/client.ts'
-import { refreshAssistants, toggleFavouriteAssistant } from '../shared/models/assistants.ts'
+import { refreshAssistants } from '../shared/models/assistants.ts'
 import { t } from '../shared/text/labels.ts'
 import { Avatar } from '../shared/ui/avatar.tsx'
 import { getButtonClass } from '../shared/ui/button.tsx'
 import { joinClasses } from '../shared/ui/class-names.ts'
-import { InlineError } from '../shared/ui/error-message.tsx'
+import { useCopy } from '../shared/ui/copy-button.tsx'
+import { ErrorMessage, InlineError } from '../shared/ui/error-message.tsx'
 import { IconButton } from '../shared/ui/icon-button.tsx'
 import type { MenuEntry } from '../shared/ui/menu.tsx'
 import { MenuButton } from '../shared/ui/menu-button.tsx'
@@ -20,10 +21,14 @@ interface AssistantCardProps {
   assistant: Assistant
   /** True if none of its own models may be asked. */
   isOff: boolean
+  /** Marks it as a favourite, or no longer. */
+  toggle: () => void
+  /** The failure of that. */
+  error: unknown
 }
 
 /** An assistant in the gallery. */
-export function AssistantCard({ assistant, isOff }: AssistantCardProps) {
+export function AssistantCard({ assistant, isOff, toggle, error }: AssistantCardProps) {
   const { handle, name, description, owner, published, latest, avatar, isFavorite, allowModelSelect } = assistant
   return (
     <li className={styles.card}>
@@ -40,9 +45,10 @@ export function AssistantCard({ assistant, isOff }: AssistantCardProps) {
           className={joinClasses(styles.star, isFavorite && styles.marked)}
           label={t('app.assistants.favourite', { name })}
           aria-pressed={isFavorite}
-          onClick={() => void toggleFavouriteAssistant(assistant)}
+          onClick={toggle}
         />
       </div>
+      <ErrorMessage error={error} />
       <p className={styles.description} dir="auto">
         {description || t('app.assistants.noDescription')}
       </p>
@@ -99,13 +105,16 @@ function CardMenu({ assistant }: { assistant: Assistant }) {
   const navigate = useNavigate()
   const [dialog, setDialog] = useState<CardDialog>()
   const [error, setError] = useState<unknown>()
-  const copyLink = () =>
-    void navigator.clipboard.writeText(`${location.origin}/chat?assistant=${handle}`).catch(setError)
+  const { isCopied, error: copyError, copy } = useCopy()
+  const copyLink = () => copy(`${location.origin}/chat?assistant=${handle}`)
   const close = () => setDialog(undefined)
   return (
     <>
       <MenuButton label={t('app.assistants.more', { name })} items={listEntries(assistant, setDialog, copyLink)} />
-      <InlineError error={error} />
+      <span className="hint" role="status">
+        {isCopied && t('app.linkCopied')}
+      </span>
+      <InlineError error={copyError ?? error} />
       <Suspense>
         {dialog === 'remix' && (
           <RemixDialog

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import type { Assistant } from '../shared/api/client.ts'
-import { findAnsweringModel, useAssistants } from '../shared/models/assistants.ts'
+import { findAnsweringModel, toggleFavouriteAssistant, useAssistants } from '../shared/models/assistants.ts'
 import { useModels } from '../shared/models/models.ts'
 import { t } from '../shared/text/labels.ts'
 import { foldText } from '../shared/text/word-pattern.ts'
@@ -50,6 +50,13 @@ const SEARCHED_FROM = 5
 
 function Gallery({ assistants, error }: { assistants: readonly Assistant[] | undefined; error: unknown }) {
   const [text, setText] = useState('')
+  // A card moves to another group with its mark, and would lose what it says there.
+  const [unmarked, setUnmarked] = useState<{ handle: string; error: unknown }>()
+  const toggle = (assistant: Assistant) => {
+    setUnmarked(undefined)
+    const { handle } = assistant
+    toggleFavouriteAssistant(assistant).catch((error: unknown) => setUnmarked({ handle, error }))
+  }
   const found = (assistants ?? []).filter((each) => isMatch(each, text))
   const groups = [
     { title: t('app.model.favourites'), items: found.filter(({ isFavorite }) => isFavorite) },
@@ -71,12 +78,24 @@ function Gallery({ assistants, error }: { assistants: readonly Assistant[] | und
         />
       )}
       {assistants && found.length === 0 && <p role="status">{t('app.assistants.nothing')}</p>}
-      {groups.map(({ title, items }) => items.length > 0 && <Cards key={title} title={title} items={items} />)}
+      {groups.map(
+        ({ title, items }) =>
+          items.length > 0 && <Cards key={title} title={title} items={items} toggle={toggle} unmarked={unmarked} />,
+      )}
     </div>
   )
 }
 
-function Cards({ title, items }: { title: string; items: readonly Assistant[] }) {
+interface CardsProps {
+  title: string
+  items: readonly Assistant[]
+  /** Marks an assistant as a favourite, or no longer. */
+  toggle: (assistant: Assistant) => void
+  /** The assistant for which that has just failed. */
+  unmarked: { handle: string; error: unknown } | undefined
+}
+
+function Cards({ title, items, toggle, unmarked }: CardsProps) {
   const { data: models } = useModels()
   return (
     <Section title={title} className={styles.group}>
@@ -86,6 +105,8 @@ function Cards({ title, items }: { title: string; items: readonly Assistant[] })
             key={each.handle}
             assistant={each}
             isOff={models !== undefined && !findAnsweringModel(each, models)}
+            toggle={() => toggle(each)}
+            error={unmarked?.handle === each.handle ? unmarked.error : undefined}
           />
         ))}
       </ul>

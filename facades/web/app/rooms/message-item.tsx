@@ -8,7 +8,7 @@ import { t } from '../shared/text/labels.ts'
 import { Avatar } from '../shared/ui/avatar.tsx'
 import { Button } from '../shared/ui/button.tsx'
 import { joinClasses } from '../shared/ui/class-names.ts'
-import { CopyButton, copyText } from '../shared/ui/copy-button.tsx'
+import { CopyButton, useCopy } from '../shared/ui/copy-button.tsx'
 import { EditForm } from '../shared/ui/edit-form.tsx'
 import { InlineError } from '../shared/ui/error-message.tsx'
 import { FormDialog } from '../shared/ui/form-dialog.tsx'
@@ -143,12 +143,8 @@ function ItemActions({ message, isInThread, edit }: ItemActionsProps) {
   const { store, showThread } = useRoom()
   const [dialog, setDialog] = useState<'delete' | 'disclosure'>()
   const close = () => setDialog(undefined)
-  const [isLinkCopied, setLinkCopied] = useState(false)
-  const copyLink = async () => {
-    const slug = store.view.room?.slug ?? ''
-    setLinkCopied(await copyText(getMessageAddress(slug, message)))
-    setTimeout(() => setLinkCopied(false), SHOWN_MS)
-  }
+  const { isCopied, error: copyError, copy } = useCopy()
+  const copyLink = () => copy(getMessageAddress(store.view.room?.slug ?? '', message))
   const [error, setError] = useState<unknown>()
   const markUnread = () => {
     setError(undefined)
@@ -160,9 +156,9 @@ function ItemActions({ message, isInThread, edit }: ItemActionsProps) {
   return (
     <MessageActions isFloating>
       <span className="hint" role="status">
-        {isLinkCopied && t('app.rooms.linkCopied')}
+        {isCopied && t('app.linkCopied')}
       </span>
-      <InlineError error={error} />
+      <InlineError error={copyError ?? error} />
       {isWriter && <ReactionPicker message={message.id} />}
       {isWriter && !isInThread && (
         <IconButton icon="reply" label={t('app.rooms.reply')} onClick={() => showThread(message.id)} />
@@ -184,9 +180,6 @@ function ItemActions({ message, isInThread, edit }: ItemActionsProps) {
     </MessageActions>
   )
 }
-
-/** Milliseconds for which it says that a link is copied. */
-const SHOWN_MS = 2000
 
 interface MessageMenuProps extends ItemActionsProps {
   copyLink: () => void

@@ -41,12 +41,21 @@ export const useAssistants = ({ isFresh = false } = {}) =>
 
 export const refreshAssistants = () => queryClient.invalidateQueries({ queryKey: [ASSISTANTS_KEY] })
 
-/** Marks an assistant as a favourite of the person, or no longer. */
+/** Marks an assistant as a favourite of the person, or no longer. Rejects with what it was before if that fails. */
 export async function toggleFavouriteAssistant({ handle, isFavorite }: Assistant): Promise<void> {
-  queryClient.setQueryData<Assistant[]>(LIST_KEY, (all) =>
-    all?.map((each) => (each.handle === handle ? { ...each, isFavorite: !isFavorite } : each)),
-  )
-  await api.assistants.favorite.mutate({ handle, isFavorite: !isFavorite }).finally(refreshAssistants)
+  const mark = (isFavorite: boolean) =>
+    queryClient.setQueryData<Assistant[]>(LIST_KEY, (all) =>
+      all?.map((each) => (each.handle === handle ? { ...each, isFavorite } : each)),
+    )
+  mark(!isFavorite)
+  try {
+    await api.assistants.favorite.mutate({ handle, isFavorite: !isFavorite })
+  } catch (error) {
+    mark(isFavorite)
+    throw error
+  } finally {
+    void refreshAssistants()
+  }
 }
 
 /**

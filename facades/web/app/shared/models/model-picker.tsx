@@ -2,6 +2,7 @@ import { Combobox } from '@base-ui/react/combobox'
 import { type KeyboardEvent, type MouseEvent, type ReactNode, useState } from 'react'
 import { t } from '../text/labels.ts'
 import { joinClasses } from '../ui/class-names.ts'
+import { InlineError } from '../ui/error-message.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { Input } from '../ui/input.tsx'
 import { MenuLayer, MenuNote, MenuRow, MenuSurface } from '../ui/menu-parts.tsx'
@@ -26,11 +27,7 @@ export interface ModelPickerProps {
 
 /** Chooses a model from a searchable list, which is open when it is mounted. */
 export function ModelPicker({ models = [], model, choose, label, className, children }: ModelPickerProps) {
-  const { history, toggleFavourite: toggleModel } = useModelHistory()
-  const toggleFavourite = ({ modelId, assistant }: ChatModel) => {
-    if (assistant) void toggleFavouriteAssistant(assistant)
-    else toggleModel(modelId)
-  }
+  const { history, error, toggleFavourite } = useFavourites()
   // The order stays while the list is open, so that no model moves away from the pointer.
   const [groups, setGroups] = useState(() => groupModels(models, history))
   const [highlighted, setHighlighted] = useState<ChatModel>()
@@ -85,12 +82,26 @@ export function ModelPicker({ models = [], model, choose, label, className, chil
                 </Combobox.Group>
               )}
             </Combobox.List>
-            <MenuNote>{t('app.model.favouriteKey')}</MenuNote>
+            <MenuNote>
+              {t('app.model.favouriteKey')} <InlineError error={error} />
+            </MenuNote>
           </Combobox.Popup>
         </Combobox.Positioner>
       </Combobox.Portal>
     </Combobox.Root>
   )
+}
+
+/** Marks models and assistants as favourites; `error` is why that failed. */
+function useFavourites() {
+  const { history, toggleFavourite: toggleModel } = useModelHistory()
+  const [error, setError] = useState<unknown>()
+  const toggleFavourite = ({ modelId, assistant }: ChatModel) => {
+    setError(undefined)
+    if (assistant) toggleFavouriteAssistant(assistant).catch(setError)
+    else toggleModel(modelId)
+  }
+  return { history, error, toggleFavourite }
 }
 
 /** The list keeps its order while it is open, so what is marked is read from the models of now. */

@@ -19,16 +19,17 @@ export const DEMO_MODEL = 'demo'
 const ALL = { page: { size: 1000 } }
 const TASKS = { page: { size: 200 } }
 
-const MODELS_KEY = ['models']
+/** The first element of the key of the query of models. */
+export const MODELS_KEY = 'models'
 
 /** Returns a model that the page has read. */
 export const findModel = (modelId: string): ChatModel | undefined =>
-  queryClient.getQueryData<ChatModel[]>(MODELS_KEY)?.find((model) => model.modelId === modelId)
+  queryClient.getQueryData<ChatModel[]>([MODELS_KEY])?.find((model) => model.modelId === modelId)
 
 /** Reads the chat models that the person may use. */
 export const useModels = () =>
   useQuery({
-    queryKey: MODELS_KEY,
+    queryKey: [MODELS_KEY],
     staleTime: 5 * 60_000,
     queryFn: async ({ signal }): Promise<ChatModel[]> => {
       const [models, providers, descriptions, tasks] = await Promise.all([
@@ -50,6 +51,8 @@ export const useModels = () =>
         }))
     },
   })
+
+export const refreshModels = () => queryClient.invalidateQueries({ queryKey: [MODELS_KEY] })
 
 /** Returns the model for the next question: the one used last, or else the default, or else the first reachable one. */
 export function useChosenModel(models: readonly ChatModel[] | undefined) {

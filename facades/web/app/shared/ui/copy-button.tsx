@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { InputError } from '../api/error-text.ts'
 import { t } from '../text/labels.ts'
 import { InlineError } from './error-message.tsx'
 import { IconButton } from './icon-button.tsx'
@@ -11,38 +12,44 @@ interface CopyButtonProps {
   label: string
 }
 
-/** Copies a text and confirms it, or says why the text cannot be made. */
+/** Copies a text and confirms it, or says why it cannot be made or copied. */
 export function CopyButton({ text, label }: CopyButtonProps) {
-  const [isCopied, setCopied] = useState(false)
-  const [error, setError] = useState<unknown>()
-  const copy = async () => {
-    if (!(await copyText(typeof text === 'string' ? text : await text()))) return
-    setCopied(true)
-    setTimeout(() => setCopied(false), SHOWN_MS)
-  }
+  const { isCopied, error, copy } = useCopy()
   return (
     <>
       <IconButton
         icon={isCopied ? 'check' : 'copy'}
         label={isCopied ? t('page.copied') : label}
         title={label}
-        onClick={() => {
-          setError(undefined)
-          copy().catch(setError)
-        }}
+        onClick={() => copy(text)}
       />
       <InlineError error={error} />
     </>
   )
 }
 
-/** Returns true if the text was copied. */
-export async function copyText(text: string): Promise<boolean> {
+/** Copies texts: `isCopied` is true for a moment after that, and `error` is why the last one was not copied. */
+export function useCopy() {
+  const [isCopied, setCopied] = useState(false)
+  const [error, setError] = useState<unknown>()
+  const copyAndConfirm = async (text: CopyButtonProps['text']) => {
+    await copyText(typeof text === 'string' ? text : await text())
+    setCopied(true)
+    setTimeout(() => setCopied(false), SHOWN_MS)
+  }
+  const copy = (text: CopyButtonProps['text']) => {
+    setError(undefined)
+    copyAndConfirm(text).catch(setError)
+  }
+  return { isCopied, error, copy }
+}
+
+/** Copies a text; throws if the browser refuses it. */
+async function copyText(text: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text)
-    return true
   } catch {
-    return copyBySelection(text)
+    if (!copyBySelection(text)) throw new InputError(t('page.notCopied'))
   }
 }
 
