@@ -85,6 +85,22 @@ describeWith('chromium')('a chat that is shared by a link', () => {
     return links.first().inputValue()
   }
 
+  /** Scrolls the dialog on a small phone, whose buttons stay in sight. */
+  async function expectButtonsInSight(page: Page): Promise<void> {
+    await page.setViewportSize({ width: 360, height: 560 })
+    const dialog = findDialog(page)
+    for (const position of [0, 10_000]) {
+      const hasMore = await dialog.evaluate((element, top) => {
+        element.scrollTop = top
+        return element.scrollHeight > element.clientHeight
+      }, position)
+      expect(hasMore).toBe(true)
+      if (process.env['VIEWS']) await page.screenshot({ path: `${process.env['VIEWS']}/share-small-${position}.png` })
+      const box = await dialog.getByRole('button', { name: 'Make a link' }).boundingBox()
+      expect(Number(box?.y) + Number(box?.height)).toBeLessThan(560)
+    }
+  }
+
   /** Everything that the service stores and logs, as text. */
   async function dump(): Promise<string> {
     const tables = await svc.rows<{ name: string }>(
@@ -126,6 +142,7 @@ describeWith('chromium')('a chat that is shared by a link', () => {
     await chat.page.getByText('The canary answer has').waitFor()
     const link = await share(chat.page, { readers: 'Everybody, also without signing in', also: ['Files'] })
     await expectFitting(chat.page, 'share-dialog')
+    await expectButtonsInSight(chat.page)
     await chat.page.setViewportSize({ width: 1280, height: 720 })
 
     await using stranger = await openPage(svc.url, { locale: 'en-US' })

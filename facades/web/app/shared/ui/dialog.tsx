@@ -31,6 +31,9 @@ export const DialogText = (props: BaseDialog.Description.Props) => <BaseDialog.D
 /** A form in a dialog. */
 export const DialogForm = (props: ComponentProps<'form'>) => <form className={styles.form} {...props} />
 
+/** The end of a form, which stays in sight while what is above it scrolls. */
+export const DialogFoot = (props: ComponentProps<'div'>) => <div className={styles.foot} {...props} />
+
 /** A button that closes the dialog. */
 export const DialogClose = ({ kind, ...rest }: ButtonProps) => (
   <BaseDialog.Close render={<Button kind={kind} {...rest} />} />

@@ -1,7 +1,7 @@
 import { type FormEvent, type ReactNode, useState } from 'react'
 import { t } from '../text/labels.ts'
 import { Button } from './button.tsx'
-import { Dialog, DialogClose, DialogForm, type DialogWidth } from './dialog.tsx'
+import { Dialog, DialogClose, DialogFoot, DialogForm, type DialogWidth } from './dialog.tsx'
 import { ErrorMessage } from './error-message.tsx'
 import { Toolbar } from './toolbar.tsx'
 
@@ -40,15 +40,17 @@ export function FormDialog(props: FormDialogProps) {
     <Dialog title={title} width={width} canLose={save !== undefined || isShownOnce} close={close}>
       <DialogForm onSubmit={submit}>
         {children}
-        {typeof state === 'object' && <ErrorMessage error={state.error} />}
-        <Toolbar align="end">
-          <DialogClose>{t(save ? 'page.cancel' : 'app.close')}</DialogClose>
-          {save && (
-            <Button type="submit" kind={isDangerous ? 'danger' : 'primary'} disabled={state === 'working'}>
-              {action ?? t('app.save')}
-            </Button>
-          )}
-        </Toolbar>
+        <DialogFoot>
+          {typeof state === 'object' && <ErrorMessage error={state.error} />}
+          <Toolbar align="end">
+            <DialogClose>{t(save ? 'page.cancel' : 'app.close')}</DialogClose>
+            {save && (
+              <Button type="submit" kind={isDangerous ? 'danger' : 'primary'} disabled={state === 'working'}>
+                {action ?? t('app.save')}
+              </Button>
+            )}
+          </Toolbar>
+        </DialogFoot>
       </DialogForm>
     </Dialog>
   )
