@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { answers, type ProviderRequest, refuses, startProvider, writeConfig } from '../kit/ai/provider.ts'
 import { startApp, type TestApp } from '../kit/app.ts'
+import { addPerson } from '../kit/assistants/people.ts'
 import { describeWith } from '../kit/parts/with-parts.ts'
 import { openChat } from '../kit/web/chat.ts'
 import { expectAccessible } from '../kit/web/chromium.ts'
@@ -15,7 +16,8 @@ describeWith('chromium')('the title of a chat', () => {
 
   beforeAll(async () => {
     upstream = resources.use(await startProvider())
-    const config = resources.use(await writeConfig(upstream.url, { more: { systemModels: {} } }))
+    const models = ['mock-1', 'mock-2'].map((id) => ({ id, label: id, external: true }))
+    const config = resources.use(await writeConfig(upstream.url, { provider: { models }, more: { systemModels: {} } }))
     svc = resources.use(await startApp({ AI_CONFIG: config.file, AI_CHAT_TITLES: 'true' }))
   })
   beforeEach(() => {
@@ -98,6 +100,24 @@ describeWith('chromium')('the title of a chat', () => {
     first.resolve()
     await page.getByText('Aye.').nth(1).waitFor()
     await chat.named('Greetings')
+  })
+
+  test('comes from the model that answers for an assistant whose own one is off', async () => {
+    const owner = await addPerson(svc)
+    const handle = `guide-${owner.id}`
+    await owner.create(handle, { name: 'Guide', model: 'mock-2', allowModelSelect: true })
+    await owner.shareWithAll(handle)
+    await svc.changeCatalogue("update ai_models set active = false where model_id = 'mock-2'")
+    await using chat = await open('eva')
+    const { page } = chat
+    await page.goto(`/chat?assistant=${handle}`)
+    await page.getByRole('combobox', { name: 'Choose a model for it' }).click()
+    await page.getByRole('option', { name: /mock-1/i }).click()
+    await page.getByText('Choose a model that answers for it.').waitFor({ state: 'detached' })
+    await chat.sendQuestion('Good morning')
+    await page.getByText('Aye.').waitFor()
+    await chat.named('Greetings')
+    expect(new Set(listAskedModels())).toEqual(new Set(['mock-1']))
   })
 
   test('is the first words where no model gives one', async () => {

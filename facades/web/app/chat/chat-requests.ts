@@ -88,7 +88,7 @@ async function runTurn(chat: ChatContext, { parent, partialAnswer, maxTokens }: 
 }
 
 /** Reads again what an answer has changed, and gives a new chat its title. */
-export async function finishTurn(chat: ChatContext, parent: number): Promise<void> {
+export async function finishTurn(chat: Omit<ChatContext, 'modelId'>, parent: number): Promise<void> {
   const { slug } = chat
   await refreshConversations()
   // Without a title, the chat keeps the first words of its question as its name.

@@ -41,7 +41,7 @@ export function requestComparison(chat: Omit<ChatContext, 'modelId'>, parent: nu
     const comparison = { id, side, models, isBlind }
     await turns.run({ ...chat, modelId: models[side], readRequest, parent, comparison })
   })
-  void Promise.all(runs).then(() => finishTurn({ ...chat, modelId: models[0] }, parent))
+  void Promise.all(runs).then(() => finishTurn(chat, parent))
 }
 
 /** Puts two models into an order that doesn't tell which one the person chose first. */

@@ -2,8 +2,10 @@ import { api, queryClient } from '../shared/api/client.ts'
 import { InputError } from '../shared/api/error-text.ts'
 import { readChatSettings } from '../shared/chat-settings.ts'
 import type { ConversationKey } from '../shared/conversation-key.ts'
+import { findChosenBase } from '../shared/models/assistants.ts'
 import { DEMO_MODEL } from '../shared/models/models.ts'
 import { t } from '../shared/text/labels.ts'
+import { readOptions } from './chat-options.ts'
 import { nameByFirstWords } from './conversation-name.ts'
 import { buildConversationQuery, listKnownNames, renameConversation } from './conversations.ts'
 import { type OpenedMessage, openMessage } from './message-content.ts'
@@ -25,8 +27,7 @@ const MAX_TEXT = 2000
  */
 export async function suggestTitle(chat: TitledChat): Promise<string> {
   const messages = await readMessages(chat)
-  const modelId = messages.findLast(({ model }) => model)?.model ?? ''
-  const title = await askForTitle({ ...chat, modelId }, messages)
+  const title = await askForTitle(chat, messages)
   if (title === '') throw new InputError(t('app.name.noSuggestion'))
   return title
 }
@@ -35,7 +36,7 @@ export async function suggestTitle(chat: TitledChat): Promise<string> {
  * Names a chat by a model after its first answer, unless the person has named it or wants no titles. If that fails, the
  * first words of the question stay.
  */
-export async function nameAfterFirstAnswer(chat: TitledChat & AskedModel): Promise<void> {
+export async function nameAfterFirstAnswer(chat: TitledChat): Promise<void> {
   const messages = await readMessages(chat)
   const [question, answer] = messages
   // A question that has waited for the answer may follow it already, but no other version of the answer.
@@ -61,9 +62,11 @@ async function readMessages({ key, slug }: TitledChat): Promise<OpenedMessage[]>
   return Promise.all(data.map((message) => openMessage(key, message)))
 }
 
-interface AskedModel {
-  /** The model that is asked if the house has set none for titles. */
-  modelId: string
+/** Returns the model that has answered: that of an assistant may be off, so that another one answers for it. */
+async function findAnsweringModel({ slug, key }: TitledChat, messages: readonly OpenedMessage[]): Promise<string> {
+  const { model, answer } = messages.findLast((message) => message.model) ?? {}
+  const { answerModel } = await readOptions(key, slug)
+  return answer?.answeredBy ?? findChosenBase(model ?? '', answerModel)?.modelId ?? model ?? ''
 }
 
 /** Returns the beginning of a message, or the names of its files if it has no text. */
@@ -71,14 +74,11 @@ const writeExcerpt = ({ answer, attachments }: OpenedMessage): string =>
   (answer.text || attachments.map(({ name }) => name).join(', ')).slice(0, MAX_TEXT)
 
 /** Returns an empty text if the model gives no title. */
-async function askForTitle(
-  { slug, modelId }: TitledChat & AskedModel,
-  messages: readonly OpenedMessage[],
-): Promise<string> {
-  const task = await readTask('title_generation', modelId)
+async function askForTitle(chat: TitledChat, messages: readonly OpenedMessage[]): Promise<string> {
+  const task = await readTask('title_generation', await findAnsweringModel(chat, messages))
   // The demo model would answer with a sentence about itself.
   if (!task || task.modelId === DEMO_MODEL) return ''
   const transcript = messages.map((message) => `${message.role}: ${writeExcerpt(message)}`).join('\n\n')
   const title = cleanTitle(await runTask(task, [{ role: 'user', content: [{ type: 'text', text: transcript }] }]))
-  return title && numberTitle(title, listKnownNames(slug))
+  return title && numberTitle(title, listKnownNames(chat.slug))
 }
