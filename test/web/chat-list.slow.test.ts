@@ -38,8 +38,17 @@ describeWith('chromium')('the list of conversations', () => {
     const { page } = chat
     await insert('ada', 2)
     await page.addInitScript(holdUndo, Date.now())
-    await page.reload()
     const list = page.getByRole('navigation', { name: 'Chats' })
+    const read = Promise.withResolvers<void>()
+    await page.route(/conversations\.list/, async (route) => {
+      await read.promise
+      await route.continue()
+    })
+    await page.reload()
+    await list.locator('[aria-busy=true]').waitFor()
+    await expectAccessible(page)
+    read.resolve()
+    await list.locator('[aria-busy=true]').waitFor({ state: 'detached' })
     const choose = async (name: string, what: string) => {
       await list.getByRole('button', { name: `Options for ${name}` }).click()
       await page.getByRole('menuitem', { name: what, exact: true }).click()

@@ -8,6 +8,7 @@ import { Icon } from '../shared/ui/icon.tsx'
 import { iconButtonClass } from '../shared/ui/icon-button.tsx'
 import { useRowWindow } from '../shared/ui/row-window.ts'
 import { ListFailure, ListSearch, SideList, SideNote } from '../shared/ui/side-list.tsx'
+import { Skeleton } from '../shared/ui/skeleton.tsx'
 import { PinnedAndFolders } from './conversation-folders.tsx'
 import styles from './conversation-list.module.css'
 import { ConversationRow, ListErrorContext } from './conversation-row.tsx'
@@ -88,7 +89,8 @@ function ConversationsByDay({ name, scroller, onChoose }: ConversationsByDayProp
     if (isAtEnd && hasNextPage && !isFetching) void fetchNextPage()
   }, [isAtEnd, hasNextPage, isFetching, fetchNextPage])
   if (error && !conversations) return <ListFailure error={error} read={refreshConversations} />
-  if (conversations && lines.length === 0 && !hasNextPage) return <NoConversations name={name} />
+  if (!conversations) return <Skeleton />
+  if (lines.length === 0 && !hasNextPage) return <NoConversations name={name} />
   return (
     <ul className={styles.rows} ref={setList} style={{ height }}>
       {rows.map(({ index, top }) => {
@@ -101,7 +103,7 @@ function ConversationsByDay({ name, scroller, onChoose }: ConversationsByDayProp
               key={line.slug}
               conversation={line}
               onChoose={onChoose}
-              list={conversations ?? []}
+              list={conversations}
               isMarked={line.isArchived}
               style={style}
             />
