@@ -153,6 +153,32 @@ test('a refusal tells its reason to the editors alone, and changes nothing else'
   expect((await owner.call('get', { handle })).data).toMatchObject({ waiting: null })
 })
 
+test('a refused version is proposed again by each way to publish it', async () => {
+  const { owner, admin, handle } = await createPeople()
+  await owner.create(handle)
+  await owner.shareWithAll(handle)
+  await admin.call('approve', { handle, version: 1 })
+  const content = buildContent({ systemPrompt: 'Answer as an archivist.' })
+  await owner.call('save', { handle, content, publish: true })
+  const kept = { handle, version: 2, isPublished: false }
+  const state = async () => (await owner.call('get', { handle })).data
+  const ways: [string, object][] = [
+    ['publish', { version: 2 }],
+    ['save', { content, publish: true }],
+    ['restore', { version: 2, publish: true }],
+  ]
+
+  for (const [name, input] of ways) {
+    const refusal = { version: 2, reason: `Not by ${name}.` }
+    await admin.call('refuse', { handle, ...refusal })
+    expect((await owner.call('restore', { handle, version: 2, publish: false })).data).toEqual(kept)
+    expect(await state(), name).toMatchObject({ waiting: null, refusal, latest: 2 })
+    expect((await owner.call(name, { handle, ...input })).data).toEqual({ ...kept, isWaiting: true })
+    expect(await state(), name).toMatchObject({ waiting: 2, refusal: null, latest: 2, published: 1 })
+  }
+  expect((await admin.call('approve', { handle, version: 2 })).data).toMatchObject({ isPublished: true })
+})
+
 test('a version of a group needs no approval, and is usable by nobody else', async () => {
   const { owner, colleague, stranger, admin, handle } = await createPeople()
   await owner.create(handle, { systemPrompt: 'First.' })
