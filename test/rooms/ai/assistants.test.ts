@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { answers } from '../../kit/ai/provider.ts'
 import { addPerson, buildContent } from '../../kit/assistants/people.ts'
+import { createApiClient } from '../../kit/json-api/client.ts'
 import {
   createAiRoom,
   KEY,
@@ -86,6 +87,29 @@ test('a member who may not ask an assistant finds none', async () => {
 
   await owner.shareWithAll(handle)
   expect((await ask(model)).status).toBe(200)
+})
+
+test('a token that is bound to models asks no other one in a room', async () => {
+  const { id, admin, model } = await createRoomWithAssistant()
+  const bind = async (name: string) => {
+    const abilities = ['ai', 'read', 'write'] as const
+    const grant = { user: { id: admin.id }, name: 'bound', abilities: [...abilities], models: [name] }
+    return createApiClient(app.svc, (await app.svc.host.tokens.createFor(grant)).token)
+  }
+  const [toModel, toAssistant] = [await bind('mock-1'), await bind(model)]
+  const before = app.provider.requests.length
+
+  const refused = [
+    await requestRoomAnswer(toModel, id, 'Hello', { model }),
+    await requestRoomAnswer(toAssistant, id, 'Hello', { model: 'mock-1' }),
+  ]
+  expect(refused.map(({ status }) => status)).toEqual([403, 422])
+  expect([app.provider.requests.length, await listDisclosures(admin, id)]).toEqual([before, []])
+  expect((await requestRoomAnswer(toModel, id, 'Hello')).status).toBe(200)
+  expect(await waitForAnswer(admin, id)).toMatchObject({ model: 'mock-1', assistant: null })
+  expect((await requestRoomAnswer(toAssistant, id, 'Hello', { model })).status).toBe(200)
+  await expect.poll(() => listDisclosures(admin, id)).toHaveLength(2)
+  expect(await waitForAnswer(admin, id)).toMatchObject({ model: 'mock-1', assistant: expect.stringMatching(/@1$/) })
 })
 
 test("an assistant can't have the name of a person or the model", async () => {
