@@ -143,8 +143,8 @@ interface ShownKnowledge {
   embedding: string | null
 }
 
-/** Drafts show the texts of their newest version, everything else those of the published one. */
-const shownVersion = 'v.number = coalesce(a.published, a.latest)'
+/** SQL: drafts show the texts of their newest version, everything else those of the published one. */
+export const shownVersion = 'v.number = coalesce(a.published, a.latest)'
 
 const avatarOf = (version: string) => pictureIdentifier('assistant_avatars', `${version}.avatar`)
 

@@ -11,7 +11,7 @@ import {
 import { findNamedKnowledge } from '../../entities/assistants/assistant-knowledge.sql.ts'
 import { listOfferedModels } from '../../entities/catalogue/ai-model.sql.ts'
 import { lockPerson } from '../../entities/identity/user.sql.ts'
-import { runInTransaction } from '../core/changes.ts'
+import { withChangeLog } from '../core/changes.ts'
 import type { Context } from '../core/context.ts'
 import { listBoundModels } from '../core/model-binding.ts'
 import { createQuotaProblem, type Issue, Problem } from '../core/problems.ts'
@@ -73,7 +73,7 @@ async function insertOwn(
   change: object,
 ): Promise<VersionRef> {
   const { id: person } = ctx.caller.person
-  return runInTransaction(ctx, undefined, async (em) => {
+  return withChangeLog(ctx, async (em, changes) => {
     await runStatement(em, lockPerson, [person])
     const { count } = await runForOneRow(em, countOwnAssistants, [person])
     if (count >= MAX_OWN) throw createQuotaProblem(`A person owns at most ${MAX_OWN} assistants.`)
@@ -83,6 +83,8 @@ async function insertOwn(
     if (publish) await runStatement(em, publishVersion, [id, 1, false])
     if (allowRemix) await runStatement(em, setAudience, [id, 'private', [], true])
     recordChange(ctx, handle, { ...change, created: true, version: 1, published: publish })
+    // Nobody else sees it yet.
+    changes.add([`user:${person}`], 'created', 'assistants', '*')
     return { handle, version: 1, isPublished: publish }
   })
 }

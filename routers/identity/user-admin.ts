@@ -57,7 +57,10 @@ export const adminRouter = router({
     .mutation(async ({ ctx, input: { user: selector, groups } }) => {
       const { id, username, groups: before } = await findPerson(ctx, selector)
       ctx.auditedCall?.recordChange({ before: { groups: before }, after: { groups } })
-      await runInTransaction(ctx, undefined, (em) => runStatement(em, setGroups, [id, groups]))
+      await withChangeLog(ctx, async (em, changes) => {
+        await runStatement(em, setGroups, [id, groups])
+        changes.add([`user:${id}`], 'updated', 'users', id)
+      })
       return { id, username, groups }
     }),
 

@@ -37,6 +37,7 @@ import { eraseUser } from './erase-user.ts'
 import { findPeople, peopleQuery } from './find-people.ts'
 import { pictureSize, readPicture, toPictureKey } from './pictures/picture-files.ts'
 import { replacePicture } from './pictures/pictures.ts'
+import { followSeenAssistants } from './seen-assistants.ts'
 import { assertAdministratorLeft } from './user-accounts.ts'
 import { findUser, userSelector } from './user-selector.ts'
 import { consumeProfileChange, users } from './users.ts'
@@ -106,10 +107,19 @@ export const usersRouter = router({
     .query(({ ctx, input }) => readChangesSince(ctx, `user:${ctx.caller.person.id}`, input.page?.after)),
 
   changes: userWith('read')
-    .meta(about("Follow the changes in the caller's rooms, invitations and private conversations."))
+    .meta(
+      about(
+        "Follow the changes in the caller's rooms, invitations and private conversations. A passing event says that assistants have changed which the caller may see.",
+      ),
+    )
     .input(followInput.prefault({}))
     .subscription(({ ctx, input: { lastEventId: after } }) =>
-      followChanges(ctx, { stream: `user:${ctx.caller.person.id}`, after, admit: async () => () => false }),
+      followChanges(ctx, {
+        stream: `user:${ctx.caller.person.id}`,
+        after,
+        admit: async () => () => false,
+        followBeside: (report) => followSeenAssistants(ctx, after !== undefined, report),
+      }),
     ),
 
   picture: userWith('read')

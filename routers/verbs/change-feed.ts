@@ -81,6 +81,8 @@ interface FollowOptions {
    * Throws if the caller may not follow; resolves with a function that tells from which change on they no longer may.
    */
   admit: () => Promise<(change: LoggedChange) => boolean>
+  /** Reports events that the stream doesn't have; resolves with a function that ends this. */
+  followBeside?: (report: (event: EphemeralEvent) => void) => Promise<() => void>
 }
 
 type SubscriberContext = Context & { caller: Extract<Caller, { type: 'user' }> }
@@ -105,6 +107,7 @@ export async function* followChanges(ctx: SubscriberContext, options: FollowOpti
     cleanUp.push(await services.changes.subscriptions.open(subscriber))
     const { position, stop } = await services.changes.streams.follow(options.stream, queue)
     cleanUp.push(stop)
+    if (options.followBeside) cleanUp.push(await options.followBeside((event) => queue.onEphemeral(event)))
     yield* replayThenFollow(ctx, options, `${position.epoch}:${position.seq}`, queue)
   } catch (error) {
     // After the abort nothing awaits an error, and an unhandled rejection would end the process.

@@ -4,6 +4,7 @@ import { isNotFound } from '../shared/api/error-text.ts'
 import { ChangeQueue } from '../shared/change-queue.ts'
 import { type ChangeEvent, followChanges } from '../shared/live.ts'
 import { ASSISTANTS_KEY, refreshAssistants } from '../shared/models/assistants.ts'
+import { MODELS_KEY, refreshModels } from '../shared/models/models.ts'
 import { getConversationQueryKey, refreshConversations } from './conversations.ts'
 import { readNumber } from './message-content.ts'
 import { isCached, ownChanges, refreshMessages } from './messages.ts'
@@ -38,6 +39,7 @@ function listChanged(change: ChangeEvent): string[] {
   const { kind = '', subject = '' } = change
   const [slug = ''] = subject.split('/')
   if (kind.startsWith('tool-questions.')) return []
+  if (kind.startsWith('assistants.')) return [ASSISTANTS_KEY, MODELS_KEY]
   if (kind === 'conversation-messages.created') return [`${CREATED}/${subject}`]
   if (kind.startsWith('conversation-messages')) return ownChanges.take(subject) ? [] : [`${MESSAGES}/${slug}`]
   return [kind.startsWith('conversation') ? `${CONVERSATION}/${slug}` : 'list']
@@ -54,7 +56,9 @@ async function refreshChanged(changes: ReadonlySet<string>): Promise<void> {
     new Set(changed.flatMap(([name = '', slug = '']) => (names.includes(name) ? slug : [])))
   const reads = [refetchFailed()]
   if (changes.has(ASSISTANTS_KEY)) reads.push(refreshAssistants())
-  if (changed.some(([name]) => name !== ASSISTANTS_KEY)) reads.push(refreshConversations())
+  // A model of an assistant may be off.
+  if (changes.has(MODELS_KEY)) reads.push(refreshModels())
+  if (changed.some(([name]) => name !== ASSISTANTS_KEY && name !== MODELS_KEY)) reads.push(refreshConversations())
   for (const slug of listSlugs(CONVERSATION)) {
     reads.push(queryClient.invalidateQueries({ queryKey: getConversationQueryKey(slug) }))
     // A deleted conversation may have been restored.
@@ -70,7 +74,7 @@ const CREATED = 'created'
 
 /** The first elements of the keys of the queries that a shown conversation needs. */
 const [MESSAGES, CONVERSATION] = ['messages', 'conversation']
-const NEEDED: ReadonlySet<unknown> = new Set([MESSAGES, CONVERSATION, 'models', ASSISTANTS_KEY])
+const NEEDED: ReadonlySet<unknown> = new Set([MESSAGES, CONVERSATION, MODELS_KEY, ASSISTANTS_KEY])
 
 /** Reads failed queries again, for example after the service was away. */
 const refetchFailed = () =>

@@ -46,6 +46,7 @@ export function followChanges(apply: (change: ChangeEvent) => void, source: Sour
         ...sources[source](),
         read: () => publish(undefined),
         apply: ({ kind, subject }) => publish({ kind, subject }),
+        passed: ({ kind, subject }) => publish({ kind, subject }),
         signal: controller.signal,
       }),
     )
