@@ -1,11 +1,11 @@
 import { afterAll, expect, test } from 'vitest'
 import { buildRoutes } from '../../facades/json-api/routes.ts'
-import { appRouter } from '../../routers/index.ts'
 import { startApp } from '../kit/app.ts'
 import { addAccount, openBrowser } from '../kit/browser.ts'
+import { wholeRouter, withAssistants } from '../kit/json-api/assistants.ts'
 import { base } from '../kit/json-api/client.ts'
 
-const svc = await startApp({ ALLOW_EXTERNAL_APPS: 'true' })
+const svc = await startApp({ ...withAssistants, ALLOW_EXTERNAL_APPS: 'true' })
 afterAll(() => svc[Symbol.asyncDispose]())
 const { id, username } = await addAccount(svc, 'ada')
 await svc.host.admin.setRole({ user: { id }, role: 'admin' })
@@ -20,7 +20,7 @@ async function problemsOf(path: string, body: object) {
   return errors.map(({ code, source }) => [code, source?.pointer])
 }
 
-const actions = buildRoutes(appRouter).filter(
+const actions = buildRoutes(wholeRouter).filter(
   ({ method, answers, hasFile }) => method === 'POST' && answers === 'action' && !hasFile,
 )
 

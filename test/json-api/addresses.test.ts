@@ -1,17 +1,17 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { buildRoutes } from '../../facades/json-api/routes.ts'
-import { appRouter, resources } from '../../routers/index.ts'
+import { allResources, wholeRouter, withAssistants } from '../kit/json-api/assistants.ts'
 import { addCatalogue, mediaType, startJsonApi } from '../kit/json-api/client.ts'
 import { bearerHeader, sendRaw } from '../kit/json-api/raw-request.ts'
 
-const svc = await startJsonApi()
+const svc = await startJsonApi(withAssistants)
 const catalogue = await addCatalogue(svc)
 afterAll(() => svc[Symbol.asyncDispose]())
 
 describe('addresses and methods', () => {
   test('every address refuses each method it lacks, and names those it has', async () => {
     const headers = { ...bearerHeader(svc.people.admin.token), 'content-type': 'text/plain' }
-    for (const [url, routes] of Map.groupBy(buildRoutes(appRouter), ({ url }) => url)) {
+    for (const [url, routes] of Map.groupBy(buildRoutes(wholeRouter), ({ url }) => url)) {
       const allowed = routes.flatMap(({ method }): string[] => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
       allowed.push('OPTIONS')
       const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((name) => !allowed.includes(name))
@@ -88,8 +88,8 @@ describe('addresses and methods', () => {
 })
 
 test('every type and every relation has its addresses', () => {
-  const urls = new Set(buildRoutes(appRouter).map(({ method, url }) => `${method} ${url}`))
-  for (const { type, relations, entity } of resources) {
+  const urls = new Set(buildRoutes(wholeRouter).map(({ method, url }) => `${method} ${url}`))
+  for (const { type, relations, entity } of allResources) {
     expect(urls, type).toContain(`GET /${type}/:id`)
     if (entity) expect(urls, type).toContain(`GET /${type}`)
     for (const name of Object.keys(relations)) {

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { buildRoutes } from '../../facades/json-api/routes.ts'
-import { appRouter } from '../../routers/index.ts'
 import { appPublicKey } from '../kit/apps/ext-app.ts'
+import { addAssistant, wholeRouter, withAssistants } from '../kit/json-api/assistants.ts'
 import { addCatalogue, type Client, type JsonApiApp, pointersOf, startJsonApi, toOne } from '../kit/json-api/client.ts'
 
-const writable = buildRoutes(appRouter)
+const writable = buildRoutes(wholeRouter)
   .filter(({ method, answers, procedure }) => method === 'PATCH' && answers === 'one' && procedure)
   .map(({ resource }) => resource)
 
 let svc: JsonApiApp
 beforeAll(async () => {
-  svc = await startJsonApi()
+  svc = await startJsonApi(withAssistants)
   const { model, provider } = await addCatalogue(svc)
   const servers = [{ apiUrl: 'https://ai.example/v1', apiKey: 'KEY' }]
   await svc.admin.update('ai-providers', provider.open, { servers })
@@ -24,6 +24,7 @@ beforeAll(async () => {
     redirectUrls: ['https://portal.example/back'],
     publicKey: appPublicKey,
   })
+  await addAssistant(svc.admin, 'of-admin', 'external')
   const room = toOne('rooms', (await svc.admin.create('rooms', { name: 'Chess' })).one.id)
   await svc.admin.create('room-messages', { content: 'aXY=|dGFn|Y2lwaGVy' }, { room })
 })

@@ -2,14 +2,15 @@
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { resources } from '../../routers/index.ts'
+import type { Resource } from '../../routers/resource/declare.ts'
+import { addAssistant, allResources, releaseForAll, withAssistants } from '../kit/json-api/assistants.ts'
 import { type Client, type JsonApiApp, startJsonApi } from '../kit/json-api/client.ts'
 import { shareResource } from '../kit/share-resource.ts'
 import { isRequestStatement, watchStatements } from '../kit/statements.ts'
 
 const statements = watchStatements()
 
-const svc = shareResource(startJsonApi)
+const svc = shareResource(() => startJsonApi(withAssistants))
 
 /** The statements of one request without the look-up of its token, which is cached for a while. */
 async function statementsOf(client: Client, path: string) {
@@ -22,9 +23,9 @@ async function statementsOf(client: Client, path: string) {
 }
 
 /** Adds so many rows of every type, each linked to many others. */
-async function fill({ rows, people }: JsonApiApp, count: number) {
+async function fill({ rows, people, admin }: JsonApiApp, count: number) {
   await rows(
-    'truncate ai_providers, ai_models, ai_tools, mcp_servers, ai_model_descriptions, system_models, rooms cascade',
+    'truncate ai_providers, ai_models, ai_tools, mcp_servers, ai_model_descriptions, system_models, rooms, assistants cascade',
   )
   await rows(
     `insert into ai_providers (id, provider_id, adapter, name) select n, 'p' || n, 'demo', 'P' || n from generate_series(1, $1::int) n`,
@@ -67,12 +68,33 @@ async function fill({ rows, people }: JsonApiApp, count: number) {
      select gen_random_uuid(), $1, id, room_id, 'a', 'image/png', 'image', 1, false, '' from room_messages`,
     [people.ada.id],
   )
+  // The copies have the texts of the first one, which the service has sealed.
+  await releaseForAll(admin, (await addAssistant(admin, 'first', 'm1')).id)
+  await rows(
+    `insert into assistants (handle, owner_id, audience, published, created_at, updated_at)
+     select 'copy-' || n, $1, 'all', 1, now(), now() from generate_series(2, $2::int) n`,
+    [people.ada.id, count],
+  )
+  await rows(
+    `insert into assistant_versions (assistant_id, number, name, description, model, texts, tags)
+     select copy.id, 1, v.name, v.description, v.model, v.texts, v.tags
+       from assistants copy, assistant_versions v where copy.handle <> 'first' and v.number = 3`,
+  )
 }
 
-/** Number of statements for include paths: `a.b` takes one for `a` and one for `b`. */
-const steps = (include: string) =>
-  new Set(include.split(',').flatMap((path) => path.split('.').map((_, at, names) => names.slice(0, at + 1).join('.'))))
-    .size - (include === '' ? 1 : 0)
+/** Number of statements for include paths: `a.b` takes one for `a` and one for `b`, and none for what a row has in itself. */
+function steps(of: Resource, include: string): number {
+  const taken = include.split(',').flatMap((path) => {
+    let at = of
+    return path.split('.').flatMap((name, depth, names) => {
+      const relation = at.relations[name]
+      if (!relation) return []
+      at = allResources.find(({ type }) => type === relation.to) ?? at
+      return relation.derive ? [] : [names.slice(0, depth + 1).join('.')]
+    })
+  })
+  return new Set(taken).size
+}
 
 interface Prepared {
   pid: number
@@ -96,14 +118,14 @@ const namesOf = (prepared: readonly Prepared[]) => [...new Set(prepared.map(({ n
 const usesOf = (prepared: readonly Prepared[]) => prepared.reduce((sum, { uses }) => sum + uses, 0)
 
 /** The addresses of all types that are tables: alone, with each include path, and with all of them. */
-const listings = resources.flatMap(({ type, entity, page, includes }) =>
-  entity && page
-    ? [...new Set(['', ...includes, includes.join()])].map((include) => ({
-        path: `/${type}?page[size]=${page.max}${include && `&include=${include}`}`,
-        steps: steps(include),
-      }))
-    : [],
-)
+const listings = allResources.flatMap((resource) => {
+  const { type, entity, page, includes } = resource
+  if (!entity || !page) return []
+  return [...new Set(['', ...includes, includes.join()])].map((include) => ({
+    path: `/${type}?page[size]=${page.max}${include && `&include=${include}`}`,
+    steps: steps(resource, include),
+  }))
+})
 
 test.for([1, 10, 200])('a list of %i rows takes one statement, and one per include path', async (count) => {
   await fill(svc, count)
@@ -171,7 +193,7 @@ test('the number of statements of a refusal is the look at the token', async () 
 })
 
 test('a statement has a name, and is prepared once per connection', async () => {
-  await using small = await startJsonApi({ DATABASE_POOL: '2' })
+  await using small = await startJsonApi({ ...withAssistants, DATABASE_POOL: '2' })
   await fill(small, 3)
   const paths = ['/ai-models?include=provider,tools', '/ai-models/1', '/ai-tools?filter[assigned]=2', '/users']
   const readAll = async () => {

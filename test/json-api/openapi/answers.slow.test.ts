@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp, type TestUser } from '../../kit/app.ts'
+import { withAssistants } from '../../kit/json-api/assistants.ts'
 import {
   anyOperationRequest,
   BASE,
@@ -22,8 +23,13 @@ async function addressesOf(svc: TestApp, caller: TestUser, path: string): Promis
   const [, type = ''] = path.split('/')
   if (type === 'translation-labels') return ['/translation-labels/de_DE']
   if (type === 'connections') return ['/connections/svc']
-  const { body } = await sendJsonApi(svc, caller, 'GET', `/${type}`)
-  return ((body.data ?? []) as { id: string }[]).slice(0, 3).map(({ id }) => path.replace('{id}', id))
+  // Starters are read with their assistants, and have no list.
+  const isStarter = type === 'assistant-user-prompts'
+  const list = isStarter ? '/assistants?include=assistantUserPrompts' : `/${type}`
+  const { body } = await sendJsonApi(svc, caller, 'GET', list)
+  return ((isStarter ? body.included : (body.data ?? [])) as { id: string }[])
+    .slice(0, 3)
+    .map(({ id }) => path.replace('{id}', id))
 }
 
 /** These routes need a session with keys, so no token gets an answer. */
@@ -43,7 +49,7 @@ const reads = jsonApiOperations.filter(({ method, operation }) => method === 'GE
 /** One service for all tests but the one that changes data. */
 let shared: Awaited<ReturnType<typeof fillDatabase>> & { svc: TestApp }
 beforeAll(async () => {
-  const svc = await startApp()
+  const svc = await startApp(withAssistants)
   shared = { svc, ...(await fillDatabase(svc)) }
 })
 afterAll(() => shared.svc[Symbol.asyncDispose]())
@@ -115,7 +121,7 @@ test('responses to sparse reads match the OpenAPI document', async () => {
 })
 
 test('what is described is what is answered to whatever is sent to every operation', async () => {
-  await using svc = await startApp()
+  await using svc = await startApp(withAssistants)
   const callers = Object.values(await fillDatabase(svc))
   const answers: { at: string; status: number; errors: string[] }[] = []
   const seen = new Set<string>()

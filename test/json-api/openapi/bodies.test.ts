@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startApp, type TestApp, type TestUser } from '../../kit/app.ts'
+import { withAssistants } from '../../kit/json-api/assistants.ts'
 import { findBodyErrors, jsonApiOperations, MEDIA, operationOf } from '../../kit/json-api/openapi.ts'
 import { fillDatabase, portal, sendJsonApi } from '../../kit/json-api/sample-rows.ts'
 
 let world: Awaited<ReturnType<typeof fillDatabase>> & { svc: TestApp }
 beforeAll(async () => {
-  const svc = await startApp()
+  const svc = await startApp(withAssistants)
   world = { svc, ...(await fillDatabase(svc)) }
 })
 afterAll(() => world.svc[Symbol.asyncDispose]())
@@ -30,6 +31,11 @@ test('a described creation body is accepted, and refused without a required memb
       },
     },
     'ai-models': { attributes: { modelId: 'mx', label: 'M', flags: ['self-hosted'] }, relationships: { provider } },
+    assistants: { attributes: { name: 'Helper', handle: 'helper', model: 'm1' } },
+    'assistant-user-prompts': {
+      attributes: { text: 'What now?' },
+      relationships: { assistant: { data: { type: 'assistants', id: await idOf(svc, admin, 'assistants') } } },
+    },
     'ai-model-descriptions': { attributes: { locale: 'de_DE', description: 'D' }, relationships: { model: related } },
     'ext-apps': { attributes: { ...portal, name: 'Another' } },
     'mcp-servers': { attributes: { url: 'https://other.example', serverLabel: 'S', timeouts: { read: 5 } } },

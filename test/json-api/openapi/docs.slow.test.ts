@@ -3,11 +3,12 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { afterAll, expect, test } from 'vitest'
 import { startApp } from '../../kit/app.ts'
 import { signIn } from '../../kit/browser.ts'
+import { withAssistants } from '../../kit/json-api/assistants.ts'
 import { type OpenApi, openApi } from '../../kit/json-api/openapi.ts'
 import { describeWith } from '../../kit/parts/with-parts.ts'
 import { openContext as openBrowserContext } from '../../kit/web/chromium.ts'
 
-const svc = await startApp()
+const svc = await startApp(withAssistants)
 afterAll(() => svc[Symbol.asyncDispose]())
 
 const policyOf = (response: Response) => response.headers.get('content-security-policy') ?? ''

@@ -5,10 +5,10 @@ import { buildOpenApiDocument } from '../../../facades/docs/document.ts'
 import { createWireNames } from '../../../facades/http/names.ts'
 import { buildRoutes } from '../../../facades/json-api/routes.ts'
 import { router, sessionUser, userWith } from '../../../routers/core/trpc.ts'
-import { appRouter, resources } from '../../../routers/index.ts'
 import type { Resource } from '../../../routers/resource/declare.ts'
 import { action, rowAction } from '../../../routers/verbs/action.ts'
 import { startApp } from '../../kit/app.ts'
+import { allResources, wholeRouter, withAssistants } from '../../kit/json-api/assistants.ts'
 import {
   allOperations,
   BASE,
@@ -21,7 +21,7 @@ import {
 } from '../../kit/json-api/openapi.ts'
 import { shareResource } from '../../kit/share-resource.ts'
 
-const svc = shareResource(startApp)
+const svc = shareResource(() => startApp(withAssistants))
 
 test('the OpenAPI document is valid OpenAPI 3.1', async () => {
   const validator = new Validator()
@@ -43,7 +43,7 @@ test('the OpenAPI document refers only to what is in it', () => {
 })
 
 test('the OpenAPI document has every route that a procedure serves, and no other', () => {
-  const served = buildRoutes(appRouter).filter(({ procedure }) => procedure)
+  const served = buildRoutes(wholeRouter).filter(({ procedure }) => procedure)
   const expected = served.map(({ method, url }) => `${method} ${url.replace(/:(\w+)/, '{$1}')}`)
 
   expect(jsonApiOperations.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual(expected.toSorted())
@@ -54,8 +54,8 @@ test('every operation has a unique name and every type a description', () => {
     const names = allOperations.map(({ operation }) => operation[name])
     expect(names.filter((it, index) => !it || names.indexOf(it) !== index)).toEqual([])
   }
-  expect(openApi.tags.slice(-resources.length)).toEqual(
-    resources.map(({ type, about }) => ({ name: type, description: about })),
+  expect(openApi.tags.slice(-allResources.length)).toEqual(
+    allResources.map(({ type, about }) => ({ name: type, description: about })),
   )
   expect(new Set(allOperations.flatMap(({ operation }) => operation.tags))).toEqual(
     new Set(openApi.tags.map(({ name }) => name)),
@@ -90,7 +90,7 @@ test('the OpenAPI document says of every list what is in it', () => {
 })
 
 test('the OpenAPI document describes every attribute, and says which are for administrators', () => {
-  for (const { type, attributes } of resources) {
+  for (const { type, attributes } of allResources) {
     const { properties, required = [] } = openApi.components.schemas[type]!.properties.attributes
     expect(Object.keys(properties), type).toEqual(Object.keys(attributes))
     // Sparse fieldsets leave out any of them.
@@ -121,14 +121,14 @@ test('the OpenAPI document has the headers of conditional and repeated requests 
 })
 
 test('the OpenAPI document describes each action as plain object and as document', () => {
-  const of = resources.find(({ type }) => type === 'ai-models') as Resource
+  const of = allResources.find(({ type }) => type === 'ai-models') as Resource
   const input = z.strictObject({ id: z.string(), times: z.int().min(1) })
   const ring = rowAction(of, 'ring', userWith('write')).input(input)
   const look = action(of, 'look', sessionUser)
   const bells = router({ ring: ring.mutation(() => ({})), look: look.query(() => ({})) })
   const described = buildOpenApiDocument({
     router: router({ bells }),
-    resources,
+    resources: allResources,
     names: createWireNames('svc'),
     baseUrl: '',
   }) as unknown as OpenApi

@@ -3,9 +3,9 @@ import formats from 'ajv-formats'
 import fc from 'fast-check'
 import { buildOpenApiDocument } from '../../../facades/docs/document.ts'
 import { createWireNames } from '../../../facades/http/names.ts'
-import { appRouter, resources } from '../../../routers/index.ts'
 import { listEndpoints } from '../../../server/endpoint-docs.ts'
 import { guides } from '../../../server/guides.ts'
+import { allResources, wholeRouter } from './assistants.ts'
 
 export const BASE = '/api/svc/v1'
 
@@ -48,8 +48,8 @@ export interface OpenApi {
 
 const names = createWireNames('svc')
 const document = buildOpenApiDocument({
-  router: appRouter,
-  resources,
+  router: wholeRouter,
+  resources: allResources,
   names,
   baseUrl: '',
   endpoints: listEndpoints(names),

@@ -1,6 +1,8 @@
 import { expect } from 'vitest'
 import type { TestApp, TestUser } from '../app.ts'
 import { appPublicKey } from '../apps/ext-app.ts'
+import { addAssistant } from './assistants.ts'
+import { createApiClient } from './client.ts'
 import { BASE, findResponseErrors, MEDIA } from './openapi.ts'
 
 export interface Answer {
@@ -35,7 +37,7 @@ export const portal = {
   publicKey: appPublicKey,
 }
 
-/** Adds at least one row of every type, in all of its relations. */
+/** Adds at least one row of every type that the service has, in all of its relations. */
 export async function fillDatabase(svc: TestApp) {
   const admin = await svc.user({ role: 'admin', abilities: ['read', 'write', 'user', 'keychain', 'admin'] })
   const create = async (type: string, attributes: object, relationships?: object) => {
@@ -69,6 +71,7 @@ export async function fillDatabase(svc: TestApp) {
     const created = await sendJsonApi(svc, caller, 'POST', '/rooms', room)
     expect(created.status).toBe(201)
     await sendTwo(svc, caller, (created.body.data as { id: string }).id)
+    if (svc.env.JSONAPI_ASSISTANTS) await addAssistant(createApiClient(svc, caller.token), `of-${caller.id}`, 'm1')
   }
   return { admin, user }
 }
