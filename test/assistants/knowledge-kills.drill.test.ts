@@ -141,7 +141,8 @@ test('a rebuild goes on after a kill, and the old model answers until then', asy
   await using last = startProcess(exchanged)
   const url = await last.ready()
   const readActive = async () => JSON.parse(await svc(['knowledge', 'index', '--json'], exchanged)).active?.model
-  await expect.poll(readActive, LATE).toBe('new')
+  // Each look starts a command, which takes more of the processor than what it waits for.
+  await expect.poll(readActive, { ...LATE, interval: 3000 }).toBe('new')
   expect(await search(url)).toHaveLength(6)
   // Beside the texts that were on their way, none is embedded twice.
   const texts = upstream.requests.filter(({ body }) => body.model === 'new').flatMap(readTexts)
