@@ -271,6 +271,10 @@ describeWith('chromium')('assistants in a real browser', () => {
     await page.keyboard.press('Enter')
     await page.getByRole('article', { name: 'Nachricht von Prüfungsamt, Version 2' }).waitFor()
     await page.locator('article[aria-busy="true"]').waitFor({ state: 'detached' })
+    await svc.rows('delete from knowledge where id = $1', [row?.knowledge])
+    await page.goto('/assistants/pruefungsamt/edit')
+    await page.getByText('Diese Version hatte Dateien, die sie nicht mehr nutzen kann').waitFor()
+    await look('lost-files-narrow')
     expect(complaints).toEqual([])
   })
 
