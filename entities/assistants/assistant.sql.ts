@@ -350,18 +350,18 @@ export const insertVersion = statement<never>(
 
 /**
  * Publishes a version, which then waits no more; where another one waits for an assistant that is not for all yet, this
- * one waits in its place. Selects nothing if there is no such version. Values: the assistant's id, the number, and whether
+ * one waits in its place, unless it is approved already. Selects nothing if there is no such version. Values: the assistant's id, the number, and whether
  * it is approved for all.
  */
 export const publishVersion = statement<{ number: number }>(
   'publish-assistant-version',
   `with version as (
      update ${versions} set published_at = coalesce(published_at, now()), approved_at = case when $3::bool then coalesce(approved_at, now()) else approved_at end
-      where assistant_id = $1::int and number = $2::int returning number
+      where assistant_id = $1::int and number = $2::int returning number, approved_at
    )
    update ${assistants} set published = version.number, updated_at = now(),
-          proposed = case when audience <> 'all' and proposed is not null and not $3::bool then version.number end,
-          proposed_at = case when audience <> 'all' and not $3::bool then proposed_at end,
+          proposed = case when audience <> 'all' and proposed is not null and version.approved_at is null then version.number end,
+          proposed_at = case when audience <> 'all' and version.approved_at is null then proposed_at end,
           refused = case when not $3::bool then refused end, refusal = case when not $3::bool then refusal end
      from version where id = $1::int returning version.number`,
 )

@@ -193,6 +193,24 @@ test('a version of a group needs no approval, and is usable by nobody else', asy
   expect((await ask(owner.token, `assistant/${handle}@1`)).system).toBe('First.')
 })
 
+test('a version that was approved before waits no more once it is published again', async () => {
+  const { owner, stranger, admin, handle } = await createPeople()
+  const readState = async () => (await owner.call('get', { handle })).data
+  await owner.create(handle, { systemPrompt: 'First.' })
+  await owner.shareWithAll(handle)
+  await admin.call('approve', { handle, version: 1 })
+  await owner.call('share', { handle, audience: 'groups', groups: ['staff'] })
+  await owner.call('save', { handle, content: buildContent({ systemPrompt: 'Second.' }), publish: true })
+  await owner.shareWithAll(handle)
+  expect(await readState()).toMatchObject({ audience: 'groups', published: 2, waiting: 2 })
+
+  await owner.call('publish', { handle, version: 1 })
+  expect(await readState()).toMatchObject({ audience: 'groups', published: 1, waiting: null })
+  expect((await owner.shareWithAll(handle)).data).toMatchObject({ audience: 'all' })
+  expect(await readState()).toMatchObject({ audience: 'all', published: 1, waiting: null })
+  expect((await ask(stranger.token, `assistant/${handle}`)).system).toBe('First.')
+})
+
 test("a citation of a group's version opens for nobody else later", async () => {
   const { svc, admin } = await createPeople()
   const { owner, asker, handbook, handle, model } = await addAssistantWithKnowledge(svc, { 'fees.md': '40 euros.' })
