@@ -148,7 +148,7 @@ describe.skipIf(!inject('redisUrl'))('a bus over Redis', () => {
     await untilConnected(one.bus, other)
   })
 
-  test('logs once that Redis is lost, however often it tries, and once that it is back', async () => {
+  test('logs once that Redis is lost, and once that it is back', async () => {
     await using relay = await startRelay(Number(new URL(url).port))
     const lines: string[] = []
     const write = (_: object, line: string) => void lines.push(line)
