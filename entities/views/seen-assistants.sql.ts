@@ -16,12 +16,16 @@ const mayEdit = isEditor('a', 'viewer.id')
  */
 export const hashSeenAssistants = statement<{ hash: string }>(
   'hash-seen-assistants',
-  `with viewer as (select u.id, u.groups, case when not $3::bool then u.groups end as usable from ${User.tableName} u where u.id = $1::int)
-   select encode(sha256(convert_to(coalesce(string_agg(concat_ws(' ', a.id, v.id, a.audience, a.allow_remix, seen.draft, seen.models), ',' order by a.id), ''), 'utf8')), 'hex') as hash
-     from viewer cross join ${Assistant.tableName} a
-     join ${AssistantVersion.tableName} v on v.assistant_id = a.id and ${shownVersion}
-    cross join lateral (
-      select case when ${mayEdit} then a.updated_at end as draft,
-             (select string_agg(m.id::text, '+' order by m.id) from ${offeredModels('$2', 'viewer.usable')} and m.model_id = any(v.model || v.fallback)) as models) seen
-    where ${isUser('a', { person: 'viewer.id', groups: 'viewer.groups' })} and (a.published is not null or ${mayEdit})`,
+  `with viewer as (select u.id, u.groups, case when not $3::bool then u.groups end as usable from ${User.tableName} u where u.id = $1::int),
+        seen as (
+          select concat_ws(' ', a.id, v.id, a.audience, a.allow_remix, case when ${mayEdit} then a.updated_at end) as state,
+                 v.model || v.fallback as models
+            from viewer cross join ${Assistant.tableName} a
+            join ${AssistantVersion.tableName} v on v.assistant_id = a.id and ${shownVersion}
+           where ${isUser('a', { person: 'viewer.id', groups: 'viewer.groups' })} and (a.published is not null or ${mayEdit}))
+   select encode(sha256(convert_to(concat_ws('|',
+            (select string_agg(state, ',' order by state) from seen),
+            (select string_agg(m.id::text, '+' order by m.id)
+               from ${offeredModels('$2', 'viewer.usable')} and m.model_id in (select unnest(models) from seen))), 'utf8')), 'hex') as hash
+     from viewer`,
 )

@@ -45,7 +45,7 @@ import type { ResourceCatalogue } from '../resource/catalogue.ts'
 import type { Embedder } from './embedder.ts'
 import type { Extensions } from './extension.ts'
 import type { HookRegistry } from './hooks.ts'
-import type { InFlightLimiter, KeyedSemaphore } from './load/concurrency.ts'
+import type { Bulkhead, InFlightLimiter, KeyedSemaphore } from './load/concurrency.ts'
 import type { Pauses } from './load/pauses.ts'
 import type { SingleFlight } from './load/single-flight.ts'
 import type { Settings, SettingValue } from './settings.ts'
@@ -92,6 +92,8 @@ export interface LimitServices {
   gatewayCalls: ConcurrencyLimiter
   /** Limits concurrent requests per person on the database, changes of shared streams, and searches per person. */
   semaphores: Record<'person' | 'change' | 'search', KeyedSemaphore>
+  /** Runs comparisons for followers one after the other: however many follow, these take one connection to the database. */
+  comparisons: Bulkhead
   /** Counts the uploads of this process. */
   uploads: InFlightLimiter
   /** Counts the bytes of AI requests in progress in this process, per person. */

@@ -34,9 +34,12 @@ export async function followSeenAssistants(
     clearTimeout(timer)
   })
   const compare = async () => {
-    timer = undefined
+    const inTurn = async () => {
+      timer = undefined
+      return hasEnded ? known : read()
+    }
     // After a failure the next change is reported, whatever it is.
-    const current = await read().catch(() => undefined)
+    const current = await services.limits.comparisons(inTurn).catch(() => undefined)
     if (current !== known && !hasEnded) report(event)
     known = current
   }

@@ -1,4 +1,4 @@
-import { InFlightLimiter, KeyedSemaphore } from '../../routers/core/load/concurrency.ts'
+import { createBulkhead, InFlightLimiter, KeyedSemaphore } from '../../routers/core/load/concurrency.ts'
 import { Pauses } from '../../routers/core/load/pauses.ts'
 import type { LimitServices } from '../../routers/core/services.ts'
 import type { ConcurrencyLimiter } from '../../routers/ports/concurrency-limiter.ts'
@@ -13,6 +13,8 @@ export const createLimitServices = (
   limiter,
   gatewayCalls: concurrencyLimiter,
   semaphores: createSemaphores(env),
+  // Each follower waits for one comparison at most.
+  comparisons: createBulkhead(1, Infinity),
   uploads: new InFlightLimiter({ perKey: env.UPLOADS_PER_PERSON, inAll: env.UPLOADS_AT_ONCE }),
   aiBytes: new InFlightLimiter({ perKey: env.AI_BYTES_PER_PERSON, inAll: env.AI_BYTES_AT_ONCE }),
   aiCalls: new InFlightLimiter({ perKey: env.AI_CALLS_PER_PERSON, inAll: Infinity }),
