@@ -50,8 +50,8 @@ const deletedTables = ['users', ...rules.filter(({ rows }) => rows === 'delete')
 /** A reservation is short-lived: its usage record is written without a removed person. */
 const shortLived = ['usage_holds.user_id']
 
-/** Their names suggest a person: a kind of account, and the name of an account whose row goes with its person. */
-const namesOfOthers = ['mcp_servers.account', 'mcp_connections.account']
+/** Their names suggest a person: a kind of account, the name of an account whose row goes with its person, and a kind of end. */
+const namesOfOthers = ['mcp_servers.account', 'mcp_connections.account', 'shared_links.ended_by']
 
 const columnsWithoutRule = async (database: Database) =>
   (await database.names(selectReferences)).filter(

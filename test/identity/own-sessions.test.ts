@@ -34,6 +34,13 @@ beforeEach(async () => {
   await addAccount(shared, account)
 })
 
+/** Reads when the newest session of the person was used last, as it is stored. */
+async function readStoredUse(svc: TestApp): Promise<number> {
+  const query = `select (extract(epoch from max(renewed_at)) * 1000)::float8 as at from sessions s join users u on u.id = s.user_id where u.username = $1`
+  const [row] = await svc.rows<{ at: number }>(query, [account])
+  return row?.at ?? 0
+}
+
 const come = (svc: TestApp, userAgent = FIREFOX) => comeAs(svc, userAgent, account)
 
 test('the sessions of a person are listed by time and device, without their secrets', async () => {
@@ -168,6 +175,8 @@ test('the sessions of a person stay listed while they are used', async () => {
   for (let use = 0; use < 3; use++) {
     advanceClock(80 * MINUTE)
     await here.send('GET', '/api/svc/v1/users/me')
+    // The use is stored after the response.
+    await expect.poll(() => readStoredUse(svc)).toBeGreaterThan(Date.now() - MINUTE)
   }
 
   expect(await readSessionList(here)).toHaveLength(1)

@@ -96,11 +96,11 @@ test('an import keeps to the bounds of a person, and names what is wrong', async
     expect.stringContaining('base64'),
   ])
   expect(await refused({ messages: Array(6).fill(question) })).toEqual([
-    'invalid',
+    'quota_reached',
     expect.stringContaining('5 messages'),
   ])
   for (const id of ['1', '2', '3']) await conversations.import.mutate({ ...head(id), messages: [question] })
-  expect(await refused({})).toEqual(['invalid', expect.stringContaining('3 conversations')])
+  expect(await refused({})).toEqual(['quota_reached', expect.stringContaining('3 conversations')])
   await others.import.mutate({ ...head('1'), messages: [question], updatedAt: '2999-01-01T00:00:00.000Z' })
 
   expect((await names()).length).toBe(3)
