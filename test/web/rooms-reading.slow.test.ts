@@ -187,7 +187,7 @@ describeWith('chromium')('somebody who reads a room', () => {
     await findMessage(text).hover()
     await findMessage(text).getByRole('button', { name: 'More' }).click()
     await page.getByRole('menuitem', { name: 'Copy link' }).click()
-    await findMessage(text).getByText('Link copied').waitFor()
+    await findMessage(text).getByText('The link is copied.').waitFor()
     return page.evaluate<string>('navigator.clipboard.readText()')
   }
   const isInView = ({ page }: RoomsPage, id: number) =>
