@@ -253,11 +253,14 @@ describeWith('chromium')('assistants in a real browser', () => {
       ['provider', 'seit über einer Stunde auf das Einbettungsmodell.'],
       ['limit', 'seit über einer Stunde auf Platz in einem Limit.'],
     ]) {
-      await svc.rows(
-        `update knowledge_embeddings set delay = $1 from knowledge_files f where file_id = f.id and f.path = 'orte.txt'`,
-        [delay],
-      )
-      await page.getByText(`${words} Die Wörter werden gefunden.`).waitFor()
+      const wait = `update knowledge_embeddings set delay = $1 from knowledge_files f where file_id = f.id and f.path = 'orte.txt'`
+      // The job tries again now and then, and writes its own reason.
+      await expect
+        .poll(async () => {
+          await svc.rows(wait, [delay])
+          return page.getByText(`${words} Die Wörter werden gefunden.`).count()
+        })
+        .toBe(1)
     }
     expect(await page.getByRole('button', { name: 'Nächste Dateien' }).isDisabled()).toBe(true)
     await look('files-narrow')
