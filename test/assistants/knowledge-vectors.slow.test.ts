@@ -269,7 +269,7 @@ test('an embedder that hangs keeps one search waiting, and not those after it', 
   expect(await owner.search('garage')).toHaveLength(1)
   expect(alone.upstream.requests).toHaveLength(asked)
   const warnings = alone.svc.log.filter((line) => line.includes('a search goes by words alone'))
-  expect(warnings.map((line) => JSON.parse(line).problem)).toEqual(['timeout'])
+  expect(warnings.map((line) => JSON.parse(line).problem)).toEqual(['TimeoutError'])
 })
 
 test('many searches of one person at the same moment all find their passage', async () => {

@@ -154,7 +154,7 @@ const continueLater = (ctx: Context, { id, byHouse }: PendingEmbedding, delaySec
 const enqueue = (services: Context['services'], em: Transaction, job: PlannedJob<'embed-knowledge'>): Promise<void> =>
   services.process.jobQueue.enqueue(em, 'embed-knowledge', job)
 
-/** Tries after vectors that cannot be searched, within a quarter of an hour. Each is paid, so they end. */
+/** Failed tries in a row after which vectors that cannot be searched are asked for no more, as each try is paid. */
 const MAX_PAID_TRIES = 10
 
 /** Returns false if nothing was stored. */

@@ -2,6 +2,7 @@ import { type ActiveIndex, findPayer } from '../../../entities/assistants/knowle
 import type { Caller } from '../../core/caller.ts'
 import type { Context } from '../../core/context.ts'
 import { Problem } from '../../core/problems.ts'
+import { createTimeLimit, runUntilAborted } from '../../core/timeout.ts'
 import type { KnowledgeDisclosure } from './disclosure.ts'
 
 /** True if the installation has an embedding model, which may read questions, and for which files wait. */
@@ -35,22 +36,18 @@ export async function embedQuestion(
   // Without a length there are no vectors yet.
   if (!isEmbedding(ctx) || length === null || !mayAsk(caller) || embedderPauses.has(model)) return undefined
   const gone = ctx.signal()
-  const timeout = AbortSignal.timeout(MAX_WAIT_MS)
   try {
+    // A room that is slow to tell says nothing of the model.
     await disclosure?.beforeEmbedding(question, model)
-    const { vectors } = await ctx.services.ai.embed({
-      caller,
-      roomId: disclosure?.room,
-      requestId: ctx.requestId,
-      model,
-      dimensions: dimensions ?? undefined,
-      texts: [question],
-      signal: AbortSignal.any([gone, timeout]),
-    })
+    using limit = createTimeLimit(MAX_WAIT_MS, gone)
+    const { signal } = limit
+    const call = { caller, roomId: disclosure?.room, requestId: ctx.requestId, model, texts: [question], signal }
+    const embed = () => ctx.services.ai.embed({ ...call, dimensions: dimensions ?? undefined })
+    const { vectors } = await runUntilAborted(embed, signal)
     return checkVector(ctx, { model, length, vector: vectors[0] })
   } catch (error) {
     if (gone.aborted) throw new Problem('client_gone', { cause: error })
-    reportFailure(ctx, model, timeout.aborted ? 'timeout' : readProblem(error))
+    reportFailure(ctx, model, readProblem(error))
     return undefined
   }
 }
@@ -73,7 +70,7 @@ function reportFailure({ services, requestId }: Context, model: string, problem:
 }
 
 /** Failures that come late, and that the next question would meet, too. A refusal at once may be due to the question. */
-const keepsWaiting = ['timeout', 'provider_rate_limited']
+const keepsWaiting = ['TimeoutError', 'provider_rate_limited']
 
 /** A token that may not ask models must not cause costs. */
 const mayAsk = (caller: Caller): caller is Extract<Caller, { type: 'user' }> =>

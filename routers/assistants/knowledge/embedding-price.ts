@@ -5,14 +5,14 @@ import type { Context } from '../../core/context.ts'
 
 /** The estimated price of embedding texts. */
 interface EmbeddingPrice {
-  /** As the provider may count them, by the bills until now. */
+  /** Estimated by how the provider counted the tokens of earlier bills. */
   tokens: number
   /** Millionths of the currency; null if the model has no price. */
   costMicros: number | null
   currency: string | null
 }
 
-/** What a rebuild would embed, and its price. */
+/** The price of a rebuild, and the texts that it would embed. */
 export interface RebuildPrice extends EmbeddingPrice {
   files: number
   passages: number
